@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+//
+// Named tensors in one file, in the safetensors format
+// (https://github.com/huggingface/safetensors): 8 bytes little-endian header
+// length, a JSON header, then the tensors' bytes, row-major, little-endian.
+// Python's safetensors package reads what is written here, and the reverse.
+
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "barlow/core/named_tensors.h"
+
+namespace barlow::state {
+
+/// Free text beside the tensors: keys and values are UTF-8.
+using Metadata = std::map<std::string, std::string>;
+
+struct TensorFile {
+  NamedTensors tensors;
+  Metadata metadata;
+};
+
+/// Writes `file` so that `path` either holds all of it or what was there before,
+/// also when the process is killed or the machine stops: the bytes go to a
+/// temporary file beside it, are fsynced, and are renamed over `path`; then the
+/// folder is fsynced.
+///
+/// Tensors of any device and layout are written as contiguous copies. Types:
+/// float64/32/16, bfloat16, int64/32/16/8, uint8, bool.
+/// Cost: one file of the tensors' bytes; one copy in memory of a tensor that is
+/// not contiguous on the CPU, at a time.
+/// Throws Error, naming the path and the system's reason.
+void write_safetensors(
+    const std::filesystem::path& path,
+    const TensorFile& file);
+
+/// Reads a whole file into CPU tensors of its own memory.
+///
+/// The header is checked before anything is allocated for it: length at most
+/// 100 MB (the format's own limit) and within the file, known types, offsets in
+/// order, without gaps or overlaps, shapes that match their bytes.
+/// Throws Error, naming the path, what was found and what was expected.
+[[nodiscard]] TensorFile read_safetensors(const std::filesystem::path& path);
+
+}  // namespace barlow::state

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+
+#include "barlow/state/atomic_file.h"
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "barlow/core/error.h"
+
+namespace barlow::state {
+namespace {
+
+[[noreturn]] void fail_with_errno(
+    const char* action,
+    const std::filesystem::path& path) {
+  const std::string reason = std::generic_category().message(errno);
+  fail(path.string(), ": cannot ", action, ": ", reason);
+}
+
+// A rename is durable only once its folder is on disk too.
+void sync_folder(const std::filesystem::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY);
+  if (descriptor < 0) {
+    fail_with_errno("open the folder", folder);
+  }
+  const bool synced = ::fsync(descriptor) == 0;
+  ::close(descriptor);
+  if (!synced && errno != EINVAL) {  // EINVAL: this file system cannot
+    fail_with_errno("sync the folder", folder);
+  }
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(std::filesystem::path path)
+    : path_(std::move(path)), temporary_(path_) {
+  temporary_ += ".tmp";
+  descriptor_ = ::open(
+      temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (descriptor_ < 0) {
+    fail_with_errno("create", temporary_);
+  }
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+    ::unlink(temporary_.c_str());
+  }
+}
+
+void AtomicFile::write(const void* bytes, std::size_t size) {
+  const auto* begin = static_cast<const char*>(bytes);
+  while (size > 0) {
+    const ssize_t written = ::write(descriptor_, begin, size);
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written < 0) {
+      fail_with_errno("write", temporary_);
+    }
+    begin += written;
+    size -= static_cast<std::size_t>(written);
+  }
+}
+
+void AtomicFile::commit() {
+  if (::fsync(descriptor_) != 0) {
+    fail_with_errno("sync", temporary_);
+  }
+  if (::close(std::exchange(descriptor_, -1)) != 0) {
+    ::unlink(temporary_.c_str());
+    fail_with_errno("close", temporary_);
+  }
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    ::unlink(temporary_.c_str());
+    fail_with_errno("rename the finished file to", path_);
+  }
+  const std::filesystem::path folder = path_.parent_path();
+  sync_folder(folder.empty() ? "." : folder);
+}
+
+void write_text_atomically(
+    const std::filesystem::path& path,
+    std::string_view text) {
+  AtomicFile file(path);
+  file.write(text.data(), text.size());
+  file.commit();
+}
+
+}  // namespace barlow::state

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+//
+// The tests' main: two threads for LibTorch, whatever the machine has, so that
+// a result depends on the code alone.
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  at::set_num_threads(2);
+  return RUN_ALL_TESTS();
+}
