@@ -9,7 +9,6 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(WebP REQUIRED IMPORTED_TARGET libwebp libwebpdemux)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(tomlplusplus 3.3 REQUIRED)
-find_package(spdlog REQUIRED)
 
 # LibTorch as a system include, so that warnings are about barlow's own code.
 add_library(barlow_torch INTERFACE)

@@ -3,21 +3,22 @@
 #include "barlow/state/atomic_file.h"
 
 #include <cerrno>
-#include <system_error>
-#include <utility>
-
+#include <cstdio>
 #include <fcntl.h>
+#include <string>
+#include <system_error>
 #include <unistd.h>
+#include <utility>
 
 #include "barlow/core/error.h"
 
 namespace barlow::state {
 namespace {
 
-[[noreturn]] void fail_with_errno(
-    const char* action,
-    const std::filesystem::path& path) {
-  const std::string reason = std::generic_category().message(errno);
+// `code` is errno as it was at the failure: later calls may change it.
+[[noreturn]] void
+fail_with(int code, const char* action, const std::filesystem::path& path) {
+  const std::string reason = std::generic_category().message(code);
   fail(path.string(), ": cannot ", action, ": ", reason);
 }
 
@@ -25,12 +26,12 @@ namespace {
 void sync_folder(const std::filesystem::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY);
   if (descriptor < 0) {
-    fail_with_errno("open the folder", folder);
+    fail_with(errno, "open the folder", folder);
   }
-  const bool synced = ::fsync(descriptor) == 0;
+  const int code = ::fsync(descriptor) == 0 ? 0 : errno;
   ::close(descriptor);
-  if (!synced && errno != EINVAL) {  // EINVAL: this file system cannot
-    fail_with_errno("sync the folder", folder);
+  if (code != 0 && code != EINVAL) {  // EINVAL: this file system cannot
+    fail_with(code, "sync the folder", folder);
   }
 }
 
@@ -40,9 +41,11 @@ AtomicFile::AtomicFile(std::filesystem::path path)
     : path_(std::move(path)), temporary_(path_) {
   temporary_ += ".tmp";
   descriptor_ = ::open(
-      temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+      temporary_.c_str(),
+      O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+      0644);
   if (descriptor_ < 0) {
-    fail_with_errno("create", temporary_);
+    fail_with(errno, "create", temporary_);
   }
 }
 
@@ -61,7 +64,7 @@ void AtomicFile::write(const void* bytes, std::size_t size) {
       continue;
     }
     if (written < 0) {
-      fail_with_errno("write", temporary_);
+      fail_with(errno, "write", temporary_);
     }
     begin += written;
     size -= static_cast<std::size_t>(written);
@@ -70,15 +73,17 @@ void AtomicFile::write(const void* bytes, std::size_t size) {
 
 void AtomicFile::commit() {
   if (::fsync(descriptor_) != 0) {
-    fail_with_errno("sync", temporary_);
+    fail_with(errno, "sync", temporary_);
   }
   if (::close(std::exchange(descriptor_, -1)) != 0) {
+    const int code = errno;
     ::unlink(temporary_.c_str());
-    fail_with_errno("close", temporary_);
+    fail_with(code, "close", temporary_);
   }
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    const int code = errno;
     ::unlink(temporary_.c_str());
-    fail_with_errno("rename the finished file to", path_);
+    fail_with(code, "rename the finished file to", path_);
   }
   const std::filesystem::path folder = path_.parent_path();
   sync_folder(folder.empty() ? "." : folder);

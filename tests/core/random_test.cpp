@@ -58,9 +58,11 @@ TEST(RandomStream, EachPartOfTheKeyNamesAnotherStream) {
 
 TEST(RandomStream, RefusesKeysThatWouldShareAStream) {
   EXPECT_THROW(
-      RandomStream({.epoch = std::uint64_t{1} << 32}), std::out_of_range);
+      RandomStream({.epoch = std::uint64_t{1} << 32}),
+      std::out_of_range);
   EXPECT_THROW(
-      RandomStream({.image = std::uint64_t{1} << 48}), std::out_of_range);
+      RandomStream({.image = std::uint64_t{1} << 48}),
+      std::out_of_range);
 }
 
 // Bounds below are 5 standard errors for these 100000 draws; the draws are

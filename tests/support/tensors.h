@@ -18,7 +18,9 @@
 namespace barlow::test {
 
 /// Standard normal numbers that depend on (shape, seed) alone. float64.
-torch::Tensor normal(const std::vector<std::int64_t>& shape, std::uint64_t seed);
+torch::Tensor normal(
+    const std::vector<std::int64_t>& shape,
+    std::uint64_t seed);
 
 /// |actual - expected| / |expected| in the Euclidean norm, in float64; the
 /// plain norm of the difference where expected is 0.

@@ -15,9 +15,15 @@ namespace barlow::state {
 /// Bytes go to `path` + ".tmp"; commit() fsyncs them, renames the file over
 /// `path` and fsyncs the folder. Destroyed without commit(), it removes the
 /// temporary file and leaves `path` as it was.
-/// Thread-compatible. All members throw Error with the path and the reason.
+/// One writer of a path at a time: a second one would share the temporary file.
+///
+/// Thread-compatible. All members throw Error with the path and the reason;
+/// after that, `path` is as it was and the object can only be destroyed. The
+/// exception is a failed sync of the folder: then `path` is new, but may be old
+/// again after a power failure.
 class AtomicFile {
  public:
+  /// Creates the temporary file, over one that a killed process left.
   explicit AtomicFile(std::filesystem::path path);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -25,7 +31,10 @@ class AtomicFile {
   AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();
 
+  /// Appends.
   void write(const void* bytes, std::size_t size);
+
+  /// Once, as the last call.
   void commit();
 
  private:

@@ -28,21 +28,25 @@ struct TensorFile {
 /// temporary file beside it, are fsynced, and are renamed over `path`; then the
 /// folder is fsynced.
 ///
-/// Tensors of any device and layout are written as contiguous copies. Types:
-/// float64/32/16, bfloat16, int64/32/16/8, uint8, bool.
+/// Tensors of any device and strides are written row-major. Types: float64,
+/// 32 and 16, bfloat16, int64, 32, 16 and 8, uint8, bool. Dense tensors only.
+/// The same tensors and metadata give the same bytes.
 /// Cost: one file of the tensors' bytes; one copy in memory of a tensor that is
 /// not contiguous on the CPU, at a time.
-/// Throws Error, naming the path and the system's reason.
+/// Throws Error, naming the path and the system's reason, or the tensor or the
+/// text that the format cannot hold (names and metadata must be UTF-8).
 void write_safetensors(
     const std::filesystem::path& path,
     const TensorFile& file);
 
 /// Reads a whole file into CPU tensors of its own memory.
 ///
-/// The header is checked before anything is allocated for it: length at most
-/// 100 MB (the format's own limit) and within the file, known types, offsets in
-/// order, without gaps or overlaps, shapes that match their bytes.
-/// Throws Error, naming the path, what was found and what was expected.
+/// A file may come from anywhere: its header is checked before anything is
+/// allocated for it. Length at most 100 MB (the format's own limit) and within
+/// the file, known types, each name once, offsets without gaps or overlaps,
+/// shapes that match their bytes, sizes whose product does not overflow. Memory
+/// is bounded by the file's size.
+/// Throws Error, one line with the path, what was found and what was expected.
 [[nodiscard]] TensorFile read_safetensors(const std::filesystem::path& path);
 
 }  // namespace barlow::state

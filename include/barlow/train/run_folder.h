@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+//
+// The folder of one training run.
+//
+//     recipe.toml            the effective recipe
+//     metrics.jsonl          one line a step
+//     checkpoints/           the newest few, step-*.safetensors
+//     backbone.safetensors   the trained encoder, once the run is complete
+
+#pragma once
+
+#include <filesystem>
+
+#include "barlow/train/recipe.h"
+
+namespace barlow::train {
+
+/// Names of the files in a run folder.
+struct RunPaths {
+  explicit RunPaths(const std::filesystem::path& run)
+      : folder(run),
+        recipe(run / "recipe.toml"),
+        metrics(run / "metrics.jsonl"),
+        checkpoints(run / "checkpoints"),
+        backbone(run / "backbone.safetensors"),
+        lock(run / ".lock") {}
+
+  std::filesystem::path folder;
+  std::filesystem::path recipe;
+  std::filesystem::path metrics;
+  std::filesystem::path checkpoints;
+  std::filesystem::path backbone;
+  std::filesystem::path lock;
+};
+
+/// Holds a run folder for one process, as long as it lives; also released by
+/// the system when the process is killed.
+class RunLock {
+ public:
+  /// Creates the folder where it is missing. Throws Error if another process
+  /// holds it, or it cannot be written.
+  explicit RunLock(const RunPaths& paths);
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
+  RunLock(RunLock&&) = delete;
+  RunLock& operator=(RunLock&&) = delete;
+  ~RunLock();
+
+ private:
+  int descriptor_ = -1;
+};
+
+}  // namespace barlow::train
