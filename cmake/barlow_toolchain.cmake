@@ -22,7 +22,9 @@ add_compile_options(-ffp-contract=off)
 
 if(BARLOW_SANITIZE)
   list(JOIN BARLOW_SANITIZE "," sanitizers)
-  add_compile_options(-fsanitize=${sanitizers} -fno-omit-frame-pointer)
+  # Undefined behaviour ends the program, so that the test fails.
+  add_compile_options(-fsanitize=${sanitizers} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${sanitizers})
 endif()
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <iostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 
 #include "barlow/commands.h"
 #include "barlow/core/error.h"
+#include "barlow/core/text.h"
 #include "barlow/core/version.h"
 
 namespace barlow::app {
@@ -34,6 +36,39 @@ std::vector<std::string> normalized_arguments(int argc, char** argv) {
   return arguments;
 }
 
+// The flags of the command that was being read.
+std::vector<std::string> known_flags(const CLI::App& command) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      flags.push_back("--" + name);
+    }
+  }
+  return flags;
+}
+
+// One line: what is wrong, the nearest flag, where to read more.
+std::string usage_message(const CLI::App* program, const CLI::Error& error) {
+  const auto commands = program->get_subcommands();
+  const CLI::App& command = commands.empty() ? *program : *commands.front();
+  const std::string name =
+      commands.empty() ? "barlow" : "barlow " + command.get_name();
+  std::string message = name + ": " + error.what();
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
+    // CLI11 lists all words that it could not place; the flag is among them.
+    std::istringstream words(message);
+    std::string word;
+    while (words >> word && !word.starts_with("--")) {
+    }
+    const std::string nearest = nearest_name(word, known_flags(command));
+    if (word.starts_with("--") && !nearest.empty()) {
+      message += ", did you mean " + nearest + "?";
+    }
+  }
+  return message + " (see " + name + " --help)\n";
+}
+
 int run(int argc, char** argv) {
   CLI::App program{
       "Barlow Twins self-supervised pretraining, the same on any number of "
@@ -42,6 +77,7 @@ int run(int argc, char** argv) {
       "barlow"};
   program.set_version_flag("--version", kVersion);
   program.require_subcommand(1);
+  program.failure_message(usage_message);
   Action action;
   add_pretrain(program, action);
   add_knn(program, action);

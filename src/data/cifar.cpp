@@ -30,7 +30,7 @@ struct Layout {
 };
 
 const Layout& cifar10() {
-  static const Layout layout{
+  static const Layout kLayout{
       {"data_batch_1.bin",
        "data_batch_2.bin",
        "data_batch_3.bin",
@@ -40,17 +40,17 @@ const Layout& cifar10() {
       "batches.meta.txt",
       1,
       10};
-  return layout;
+  return kLayout;
 }
 
 const Layout& cifar100() {
-  static const Layout layout{
+  static const Layout kLayout{
       {"train.bin"},
       "test.bin",
       "fine_label_names.txt",
       2,
       100};
-  return layout;
+  return kLayout;
 }
 
 const Layout* layout_of(const fs::path& folder, const Listing& listing) {

@@ -26,7 +26,8 @@ struct Listing {
   [[nodiscard]] bool has_folder(const std::string& name) const;
 };
 
-/// Follows links. Cost: no system call per name, save for links. Throws UsageError if the folder cannot be read.
+/// Follows links. Cost: no system call per name, save for links. Throws
+/// UsageError if the folder cannot be read.
 Listing list_folder(const std::filesystem::path& folder);
 
 /// All of a file. Throws Error, naming it, if it cannot be read.

@@ -6,9 +6,11 @@
 // The library reports errors by a longjmp. It jumps over frames that hold plain
 // data only: those of JpegReader's private functions.
 
+#include <algorithm>
 #include <array>
 #include <csetjmp>
 #include <cstdio>
+#include <utility>
 #include <vector>
 
 // After <cstdio>, whose types jpeglib.h uses; jconfig.h says which warnings
@@ -70,8 +72,10 @@ class JpegReader {
       inks_.resize(std::size_t{4} * jpeg_.image_width);
     }
     image_ = &image;
+    // Reading the pixels to the end frees the markers.
+    const int turned = orientation();
     guarded(&JpegReader::read_pixels);
-    return upright(std::move(image), orientation());
+    return upright(std::move(image), turned);
   }
 
  private:

@@ -21,21 +21,10 @@ constexpr const char* kFormat = "PNG image";
 class PngReader {
  public:
   explicit PngReader(const EncodedImage& encoded)
-      : encoded_(encoded), left_(encoded.bytes) {
-    png_ = png_create_read_struct(
-        PNG_LIBPNG_VER_STRING,
-        this,
-        [](png_structp png, png_const_charp message) {
-          auto& self = *static_cast<PngReader*>(png_get_error_ptr(png));
-          std::snprintf(
-              self.message_.data(),
-              self.message_.size(),
-              "%s",
-              message);
-          std::longjmp(self.jump_, 1);
-        },
-        [](png_structp, png_const_charp) {});
-    info_ = png_ == nullptr ? nullptr : png_create_info_struct(png_);
+      : encoded_(encoded),
+        left_(encoded.bytes),
+        png_(png_create_read_struct(PNG_LIBPNG_VER_STRING, this, stop, ignore)),
+        info_(png_ == nullptr ? nullptr : png_create_info_struct(png_)) {
     if (info_ == nullptr) {
       png_destroy_read_struct(&png_, &info_, nullptr);
       throw std::bad_alloc();
@@ -71,6 +60,15 @@ class PngReader {
     }
     fail_decoding(encoded_, kFormat, message_.data());
   }
+
+  [[noreturn]] static void stop(png_structp png, png_const_charp message) {
+    auto& self = *static_cast<PngReader*>(png_get_error_ptr(png));
+    std::snprintf(self.message_.data(), self.message_.size(), "%s", message);
+    std::longjmp(self.jump_, 1);
+  }
+
+  // Warnings are about metadata.
+  static void ignore(png_structp, png_const_charp) {}
 
   static void take(png_structp png, png_bytep out, std::size_t size) {
     auto& self = *static_cast<PngReader*>(png_get_io_ptr(png));
@@ -115,8 +113,8 @@ class PngReader {
 
   const EncodedImage& encoded_;
   std::span<const std::uint8_t> left_;  // not read yet
-  png_structp png_ = nullptr;
-  png_infop info_ = nullptr;
+  png_structp png_;
+  png_infop info_;
   std::jmp_buf jump_{};
   std::array<char, 256> message_{};
   Image* image_ = nullptr;

@@ -147,7 +147,7 @@ void find_classes(Part& part) {
   }
   // A path sorts "a-b/x" before "a/x", the names "a" before "a-b".
   const auto class_of = [](const std::string& path) {
-    return std::string_view(path).substr(0, path.find('/'));
+    return std::string_view{path}.substr(0, path.find('/'));
   };
   std::stable_sort(
       part.paths.begin(),

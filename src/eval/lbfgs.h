@@ -4,8 +4,8 @@
 //
 // D. C. Liu, J. Nocedal, "On the Limited Memory BFGS Method for Large Scale
 // Optimization", Mathematical Programming 45, 1989; the line search is that of
-// A. S. Lewis, M. L. Overton, "Nonsmooth Optimization via Quasi-Newton Methods",
-// Mathematical Programming 141, 2013.
+// A. S. Lewis, M. L. Overton, "Nonsmooth Optimization via Quasi-Newton
+// Methods", Mathematical Programming 141, 2013.
 
 #pragma once
 

@@ -9,7 +9,7 @@
 namespace barlow::eval::detail {
 
 std::int64_t rows_in_block(std::int64_t features, std::int64_t classes) {
-  constexpr std::int64_t kBlockBytes = std::int64_t{4} << 20;
+  constexpr std::int64_t kBlockBytes = std::int64_t{32} << 20;
   constexpr std::int64_t kMinRows = 64;
   return std::max(kBlockBytes / (4 * std::max(features, classes)), kMinRows);
 }
@@ -86,13 +86,14 @@ Preconditioner BoehningPreconditioner::with_penalty(double penalty) const {
       break;
     }
   }
-  return [factor](const torch::Tensor& gradient) {
-    const std::int64_t features = factor.size(0);
+  // The inverse itself, since triangular solves of few columns make threads
+  // wait for each other at every block.
+  return [inverse =
+              torch::cholesky_inverse(factor)](const torch::Tensor& gradient) {
+    const std::int64_t features = inverse.size(0);
     torch::Tensor result = gradient * 2;
     result.narrow(0, 0, features)
-        .copy_(torch::cholesky_solve(
-            gradient.narrow(0, 0, features).contiguous(),
-            factor));
+        .copy_(torch::mm(inverse, gradient.narrow(0, 0, features)));
     return result;
   };
 }

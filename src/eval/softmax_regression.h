@@ -40,8 +40,10 @@ class SoftmaxRegression {
     const torch::Tensor& x,
     const torch::Tensor& parameters);
 
-/// Rows in a block: about 4 MiB of the larger of features and scores, so that
-/// the second product finds in cache what the first one read.
+/// Rows in a block: 32 MiB of the larger of features and scores. That bounds
+/// the temporaries; smaller blocks would be kinder to the cache, but each
+/// operation waits for all threads, which on a busy machine costs more than it
+/// saves.
 [[nodiscard]] std::int64_t rows_in_block(
     std::int64_t features,
     std::int64_t classes);
@@ -62,7 +64,7 @@ class BoehningPreconditioner {
   /// Cost: N F^2 FLOP, once for all penalties.
   explicit BoehningPreconditioner(const torch::Tensor& x);
 
-  /// Cost: F^3 / 3 FLOP; then 2 F^2 C for each application.
+  /// Cost: F^3 FLOP; then 2 F^2 C for each application.
   [[nodiscard]] Preconditioner with_penalty(double penalty) const;
 
  private:

@@ -3,6 +3,7 @@
 #include "barlow/loss/barlow_twins_loss.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include <ATen/Context.h>

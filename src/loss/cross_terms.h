@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// What depends on the pairs of features, computed either way.
+// The part of the loss that pairs features, computed in either space.
 //
 // A and B are the standardised views, [n, D] on this rank, C = A^T B / N over
-// all ranks. "Its square" is elementwise. With M = C (sample space) or C without
-// its diagonal (feature space):
+// all N rows of all ranks, and M is C (sample space) or C with a diagonal of 0
+// (feature space).
 
 #pragma once
 

@@ -119,9 +119,11 @@ std::vector<std::int64_t> parse_blocks(const std::string& text) {
     std::int64_t count = 0;
     const auto [after, error] = std::from_chars(position, end, count);
     const bool more = after != end && *after == '-' && after + 1 != end;
-    if (error != std::errc() || (after != end && !more)) {
+    if (error != std::errc() || count < 1 || (after != end && !more)) {
       fail<UsageError>(
-          "blocks: found '", text, "', expected integers such as 1-1-1");
+          "blocks: found '",
+          text,
+          "', expected integers such as 1-1-1");
     }
     blocks.push_back(count);
     position = more ? after + 1 : end;

@@ -105,7 +105,8 @@ std::string number_text(Number number) {
 
 std::string quoted(const std::string& words) {
   std::ostringstream out;
-  out << toml::value<std::string>(words);
+  const toml::value<std::string> node(words);
+  out << toml::toml_formatter(node, toml::format_flags::none);
   return out.str();
 }
 

@@ -56,7 +56,8 @@ model::ResNetOptions backbone_options(const Recipe& recipe) {
 
 model::BarlowTwins make_model(const Recipe& recipe, torch::Device device) {
   model::BarlowTwins model(
-      backbone_options(recipe), model::parse_projector(recipe.projector));
+      backbone_options(recipe),
+      model::parse_projector(recipe.projector));
   model::initialize_parameters(*model, recipe.seed);
   model->to(device);
   model->to_channels_last();

@@ -15,9 +15,10 @@ grep -q -- '--batch-size' "$WORK/help" || fail "no --batch-size in the help"
 grep -q -- '--view-a.min-area' "$WORK/help" || fail "no --view-a.min-area"
 
 expect 2 'ubcommand' "$BARLOW"
-expect 2 'RUN' "$BARLOW" pretrain "$WORK/data"
+expect 2 '--out is required' "$BARLOW" pretrain "$WORK/data"
 out=(--out "$WORK/run")
 expect 2 'did you mean batch_size?' "$BARLOW" pretrain "$WORK/data" "${out[@]}" --set batchsize=8
+expect 2 'did you mean --batch-size?' "$BARLOW" pretrain "$WORK/data" "${out[@]}" --batchsize 8
 expect 2 'expected KEY=VALUE' "$BARLOW" pretrain "$WORK/data" "${out[@]}" --set batch_size
 expect 2 'epochs: found "many"' "$BARLOW" pretrain "$WORK/data" "${out[@]}" --epochs many
 expect 2 '--recipe: found nonsense' "$BARLOW" pretrain "$WORK/data" "${out[@]}" --recipe nonsense

@@ -164,7 +164,7 @@ TEST(DecodeImage, RefusesHugePngBeforeAllocating) {
   put_big_endian(png, 16, 100'000);
   put_big_endian(png, 20, 100'000);
   // The checksum of the header, as a liar would make it.
-  put_big_endian(png, 29, 0x5e4eb4b2);
+  put_big_endian(png, 29, 0x27309c9f);
   const auto message = error_of(png);
   ASSERT_TRUE(message);
   EXPECT_NE(message->find("100000 x 100000 px, expected"), std::string::npos)
@@ -182,9 +182,9 @@ TEST(DecodeImage, RefusesHugeWebpBeforeAllocating) {
   Bytes webp = oracle_file("animated.webp");
   const std::size_t canvas = position(webp, "VP8X") + 12;
   for (std::size_t i = 0; i < 6; ++i) {
-    webp[canvas + i] = i % 3 == 2 ? 0x00 : 0xFF;
+    webp[canvas + i] = i % 3 == 2 ? 0x00 : i % 3 == 1 ? 0xFF : 0xFE;
   }
-  expect_error(webp, "65536 x 65536 px, expected at most");
+  expect_error(webp, "65535 x 65535 px, expected at most");
 }
 
 TEST(DecodeImage, RefusesHugeBmpBeforeAllocating) {
@@ -213,6 +213,28 @@ TEST(DecodeImage, RefusesRunLengthBitmapsByName) {
   Bytes bmp = oracle_file("palette.bmp");
   bmp[30] = 1;
   expect_error(bmp, "compression 1, expected an uncompressed one");
+}
+
+TEST(DecodeImage, RefusesJpegWithEndlessScans) {
+  const Bytes jpeg = oracle_file("progressive.jpg");
+  const auto start =
+      jpeg.begin() + static_cast<std::ptrdiff_t>(position(jpeg, "\xFF\xDA"));
+  // Up to the next marker: the first pass over the lowest frequencies, which
+  // may come again.
+  auto end = start + 2;
+  while (end[0] != 0xFF || end[1] == 0) {
+    ++end;
+  }
+  const auto repeated = [&](int times) {
+    Bytes bytes(jpeg.begin(), start);
+    for (int i = 0; i < times; ++i) {
+      bytes.insert(bytes.end(), start, end);
+    }
+    bytes.insert(bytes.end(), end, jpeg.end());
+    return bytes;
+  };
+  EXPECT_FALSE(error_of(repeated(100)));
+  expect_error(repeated(600), "more than 500 scans");
 }
 
 TEST(ExifOrientation, IsOneForDamagedBlocksAndNeverReadsBeyondThem) {

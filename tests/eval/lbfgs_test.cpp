@@ -107,25 +107,28 @@ TEST(SoftmaxRegression, EqualsAFloat64ReferenceAndItsDifferences) {
   EXPECT_LT(test::max_error(result.gradient, gradient), kTolerance);
 }
 
+// Blocks of 8192 rows: two and a bit. The thirds that it is compared with are
+// one block each.
 TEST(SoftmaxRegression, SumsOverBlocks) {
-  // Blocks of 4 MiB: two and a bit of 1024 rows of 1024 features.
-  const std::int64_t features = 1024;
-  ASSERT_EQ(rows_in_block(features, kClasses), 1024);
-  const torch::Tensor x = test::normal({2100, features}, 3).to(torch::kFloat32);
-  const torch::Tensor y = torch::arange(2100).remainder(kClasses);
-  const torch::Tensor p = 0.01 * test::normal({features + 1, kClasses}, 4);
+  constexpr std::int64_t kWide = 1024;
+  constexpr std::int64_t kThird = 5700;
+  ASSERT_EQ(rows_in_block(kWide, kClasses), 8192);
+  const torch::Tensor x =
+      test::normal({190, kWide}, 3).to(torch::kFloat32).repeat({90, 1});
+  const torch::Tensor y = torch::arange(3 * kThird).remainder(kClasses);
+  const torch::Tensor p = 0.01 * test::normal({kWide + 1, kClasses}, 4);
   const Evaluation whole = SoftmaxRegression(x, y, kClasses, 0).evaluate(p);
   double value = 0;
   torch::Tensor gradient = torch::zeros_like(p);
-  for (std::int64_t first = 0; first < 2100; first += 700) {
-    const Evaluation part = SoftmaxRegression(
-                                x.narrow(0, first, 700),
-                                y.narrow(0, first, 700),
-                                kClasses,
-                                0)
-                                .evaluate(p);
-    value += part.value / 3;
-    gradient += part.gradient / 3;
+  for (std::int64_t first = 0; first < 3 * kThird; first += kThird) {
+    const SoftmaxRegression part(
+        x.narrow(0, first, kThird),
+        y.narrow(0, first, kThird),
+        kClasses,
+        0);
+    const Evaluation third = part.evaluate(p);
+    value += third.value / 3;
+    gradient += third.gradient / 3;
   }
   EXPECT_NEAR(whole.value, value, 1e-7);
   EXPECT_LT(test::relative_error(whole.gradient, gradient), 1e-6);

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// The loss as a function: its derivative, symmetries, dtypes and errors.
-
-#include "barlow/loss/barlow_twins_loss.h"
+// The loss as a function: its derivative, symmetries, limits and errors.
 
 #include <limits>
 
-#include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 
+#include "loss/both_paths.h"
 #include "loss/reference.h"
 #include "support/tensors.h"
 
@@ -17,32 +15,21 @@ namespace {
 
 using test::barlow_loss;
 using test::gradient_error;
+using test::kRounding;
 using test::LossAndGradients;
 using test::max_error;
 using test::relative_error;
 using test::Views;
 
-// float64 rounding, amplified by sums of some hundred terms and the difference
-// of nearly equal vectors that is a standardisation's gradient.
-constexpr double kRounding = 1e-11;
-
-class BothPaths : public testing::TestWithParam<LossPath> {
- protected:
-  [[nodiscard]] BarlowTwinsLossOptions options() const {
-    return {.path = GetParam()};
-  }
-};
+class LossAsAFunction : public test::BothPaths {};
 
 INSTANTIATE_TEST_SUITE_P(
     Path,
-    BothPaths,
-    testing::Values(LossPath::kFeatureSpace, LossPath::kSampleSpace),
-    [](const auto& path) {
-      return path.param == LossPath::kFeatureSpace ? "FeatureSpace"
-                                                   : "SampleSpace";
-    });
+    LossAsAFunction,
+    test::both_paths(),
+    test::path_name);
 
-TEST_P(BothPaths, GradientEqualsCentralDifferences) {
+TEST_P(LossAsAFunction, GradientEqualsCentralDifferences) {
   const Views views = test::correlated_views(6, 4, 1);
   BarlowTwinsLossOptions chosen = options();
   chosen.lambda = 0.3;             // both terms matter
@@ -63,7 +50,7 @@ TEST_P(BothPaths, GradientEqualsCentralDifferences) {
       1e-8);
 }
 
-TEST_P(BothPaths, EqualsTheReferenceInFloat64) {
+TEST_P(LossAsAFunction, EqualsTheReferenceInFloat64) {
   for (const auto& [samples, features] :
        {std::pair{2, 1}, {2, 7}, {3, 5}, {40, 30}, {17, 96}}) {
     const Views views = test::correlated_views(samples, features, 2);
@@ -83,7 +70,7 @@ TEST_P(BothPaths, EqualsTheReferenceInFloat64) {
   }
 }
 
-TEST_P(BothPaths, IsInvariantToAffineMapsOfEachFeatureAndView) {
+TEST_P(LossAsAFunction, IsInvariantToAffineMapsOfEachFeatureAndView) {
   const Views views = test::correlated_views(24, 10, 3);
   // Variances are above 0.1. A map with slope s changes a standardised feature
   // by the factor sqrt((1 + e / var) / (1 + e / (s^2 var))) with e the epsilon:
@@ -105,7 +92,7 @@ TEST_P(BothPaths, IsInvariantToAffineMapsOfEachFeatureAndView) {
       kRounding);
 }
 
-TEST_P(BothPaths, FollowsPermutationsOfTheSamples) {
+TEST_P(LossAsAFunction, FollowsPermutationsOfTheSamples) {
   const Views views = test::correlated_views(12, 9, 8);
   const torch::Tensor order =
       torch::tensor({3, 0, 11, 7, 5, 1, 2, 10, 4, 9, 8, 6}, torch::kInt64);
@@ -120,7 +107,7 @@ TEST_P(BothPaths, FollowsPermutationsOfTheSamples) {
       kRounding);
 }
 
-TEST_P(BothPaths, IsSymmetricInTheViews) {
+TEST_P(LossAsAFunction, IsSymmetricInTheViews) {
   const Views views = test::correlated_views(12, 9, 9);
   const LossAndGradients plain = barlow_loss(views, options());
   const LossAndGradients swapped = barlow_loss({views.b, views.a}, options());
@@ -132,7 +119,7 @@ TEST_P(BothPaths, IsSymmetricInTheViews) {
       kRounding);
 }
 
-TEST_P(BothPaths, OfIdenticalViewsHasNoInvarianceTermAndEqualGradients) {
+TEST_P(LossAsAFunction, OfIdenticalViewsHasNoInvarianceTermAndEqualGradients) {
   const torch::Tensor z =
       test::correlated_views(50, 40, 10).a.to(torch::kFloat32);
   const LossAndGradients expected = test::reference_loss({z, z});
@@ -144,143 +131,7 @@ TEST_P(BothPaths, OfIdenticalViewsHasNoInvarianceTermAndEqualGradients) {
   EXPECT_LT(relative_error(actual.gradients.a, actual.gradients.b), 1e-6);
 }
 
-TEST_P(BothPaths, TakesOneTensorAsBothViews) {
-  const torch::Tensor z = test::normal({8, 5}, 11).set_requires_grad(true);
-  barlow_twins_loss(z, z, options()).total.backward();
-  const LossAndGradients apart =
-      barlow_loss({z.detach(), z.detach()}, options());
-  EXPECT_LT(
-      relative_error(z.grad(), apart.gradients.a + apart.gradients.b),
-      kRounding);
-}
-
-TEST_P(BothPaths, ScalesTheGradientByTheUpstreamOne) {
-  const Views views = test::correlated_views(9, 6, 12);
-  const LossAndGradients plain = barlow_loss(views, options());
-  const torch::Tensor a = views.a.clone().set_requires_grad(true);
-  const torch::Tensor b = views.b.clone().set_requires_grad(true);
-  (barlow_twins_loss(a, b, options()).total * -2.5).backward();
-  EXPECT_LT(
-      gradient_error(
-          {a.grad(), b.grad()},
-          {plain.gradients.a * -2.5, plain.gradients.b * -2.5}),
-      1e-15);
-}
-
-TEST_P(BothPaths, DividesOnlyTheGradientByTheEmulatedWorldSize) {
-  const Views views = test::correlated_views(9, 6, 13);
-  const LossAndGradients plain = barlow_loss(views, options());
-  BarlowTwinsLossOptions chosen = options();
-  chosen.emulate_world_size = 16;
-  const LossAndGradients emulated = barlow_loss(views, chosen);
-  EXPECT_EQ(emulated.total.item<double>(), plain.total.item<double>());
-  EXPECT_LT(
-      gradient_error(
-          emulated.gradients,
-          {plain.gradients.a / 16, plain.gradients.b / 16}),
-      1e-15);
-}
-
-TEST_P(BothPaths, DifferentiatesOneViewAlone) {
-  const Views views = test::correlated_views(9, 6, 14);
-  const LossAndGradients both = barlow_loss(views, options());
-  const torch::Tensor a = views.a.clone().set_requires_grad(true);
-  const torch::Tensor b = views.b.clone().set_requires_grad(true);
-  barlow_twins_loss(a, views.b, options()).total.backward();
-  barlow_twins_loss(views.a, b, options()).total.backward();
-  EXPECT_TRUE(torch::equal(a.grad(), both.gradients.a));
-  EXPECT_TRUE(torch::equal(b.grad(), both.gradients.b));
-}
-
-TEST_P(BothPaths, GivesTheSameValueWithoutGradients) {
-  const Views views = test::correlated_views(9, 6, 15);
-  const BarlowTwinsLoss loss = barlow_twins_loss(views.a, views.b, options());
-  EXPECT_FALSE(loss.total.requires_grad());
-  EXPECT_TRUE(torch::equal(loss.total, barlow_loss(views, options()).total));
-}
-
-TEST_P(BothPaths, CarriesAGradientInTotalAlone) {
-  const torch::Tensor a = test::normal({5, 3}, 16).set_requires_grad(true);
-  const BarlowTwinsLoss loss = barlow_twins_loss(a, a, options());
-  EXPECT_TRUE(loss.total.requires_grad());
-  EXPECT_FALSE(loss.invariance.requires_grad());
-  EXPECT_FALSE(loss.redundancy.requires_grad());
-  EXPECT_EQ(loss.total.dim(), 0);
-  EXPECT_EQ(loss.path, GetParam());
-}
-
-TEST_P(BothPaths, AcceptsAnyStrides) {
-  const Views views = test::correlated_views(9, 6, 17);
-  const LossAndGradients plain = barlow_loss(views, options());
-  const torch::Tensor a = views.a.t().contiguous().t().set_requires_grad(true);
-  const torch::Tensor wide =
-      torch::cat({views.b, views.b}, 1).set_requires_grad(true);
-  const BarlowTwinsLoss loss =
-      barlow_twins_loss(a, wide.narrow(1, 6, 6), options());
-  loss.total.backward();
-  EXPECT_TRUE(torch::equal(loss.total, plain.total));
-  EXPECT_TRUE(torch::equal(a.grad(), plain.gradients.a));
-  EXPECT_TRUE(torch::equal(wide.grad().narrow(1, 6, 6), plain.gradients.b));
-}
-
-TEST_P(BothPaths, RefusesASecondBackwardPassAsLibTorchDoes) {
-  const torch::Tensor a = test::normal({5, 3}, 18).set_requires_grad(true);
-  const BarlowTwinsLoss loss =
-      barlow_twins_loss(a, test::normal({5, 3}, 19), options());
-  loss.total.backward({}, /*retain_graph=*/true);
-  const torch::Tensor once = a.grad().clone();
-  loss.total.backward();
-  EXPECT_TRUE(torch::equal(a.grad(), 2 * once));
-  try {
-    loss.total.backward();
-    FAIL() << "a third pass through a freed graph";
-  } catch (const c10::Error& error) {
-    EXPECT_NE(
-        std::string(error.what()).find("backward through the graph a second"),
-        std::string::npos)
-        << error.what();
-  }
-}
-
-TEST_P(BothPaths, RefusesASecondDerivative) {
-  const torch::Tensor a = test::normal({5, 3}, 20).set_requires_grad(true);
-  const BarlowTwinsLoss loss =
-      barlow_twins_loss(a, test::normal({5, 3}, 21), options());
-  loss.total.backward({}, /*retain_graph=*/true, /*create_graph=*/true);
-  EXPECT_THROW(a.grad().sum().backward(), c10::NotImplementedError);
-  a.mutable_grad() = torch::Tensor();  // breaks the cycle that it is in
-}
-
-TEST_P(BothPaths, TakesHalfPrecisionInputsAsTheFloat32NumbersTheyAre) {
-  for (const auto type : {torch::kFloat16, torch::kBFloat16}) {
-    Views views = test::correlated_views(60, 200, 22);
-    views = {views.a.to(type), views.b.to(type)};
-    const LossAndGradients expected = barlow_loss(
-        {views.a.to(torch::kFloat32), views.b.to(torch::kFloat32)},
-        options());
-    const LossAndGradients actual = barlow_loss(views, options());
-    EXPECT_EQ(actual.total.scalar_type(), torch::kFloat32);
-    EXPECT_EQ(actual.gradients.a.scalar_type(), type);
-    EXPECT_TRUE(torch::equal(actual.total, expected.total));
-    EXPECT_TRUE(
-        torch::equal(actual.gradients.a, expected.gradients.a.to(type)));
-  }
-}
-
-TEST_P(BothPaths, IsUntouchedByAutocast) {
-  Views views = test::correlated_views(300, 280, 23);
-  views = {views.a.to(torch::kFloat32), views.b.to(torch::kFloat32)};
-  const LossAndGradients expected = barlow_loss(views, options());
-  at::autocast::set_cpu_enabled(true);
-  const LossAndGradients actual = barlow_loss(views, options());
-  const auto product_type = torch::mm(views.a, views.b.t()).scalar_type();
-  at::autocast::set_cpu_enabled(false);
-  EXPECT_EQ(product_type, torch::kBFloat16);  // it was in force
-  EXPECT_TRUE(torch::equal(actual.total, expected.total));
-  EXPECT_TRUE(torch::equal(actual.gradients.a, expected.gradients.a));
-}
-
-TEST_P(BothPaths, CountsConstantFeaturesAndStaysFinite) {
+TEST_P(LossAsAFunction, CountsConstantFeaturesAndStaysFinite) {
   Views views = test::correlated_views(30, 8, 24);
   views.a.select(1, 2).fill_(0.1);
   views.a.select(1, 5).fill_(-7.3);
@@ -305,7 +156,7 @@ TEST_P(BothPaths, CountsConstantFeaturesAndStaysFinite) {
   }
 }
 
-TEST_P(BothPaths, OfWhollyConstantInputsIsTheNumberOfFeatures) {
+TEST_P(LossAsAFunction, OfWhollyConstantInputsIsTheNumberOfFeatures) {
   const torch::Tensor z = torch::full({16, 8}, 0.7F).set_requires_grad(true);
   const BarlowTwinsLoss loss = barlow_twins_loss(z, z, options());
   loss.total.backward();
@@ -314,7 +165,7 @@ TEST_P(BothPaths, OfWhollyConstantInputsIsTheNumberOfFeatures) {
   EXPECT_EQ(z.grad().abs().max().item<float>(), 0.0F);
 }
 
-TEST_P(BothPaths, PropagatesNaN) {
+TEST_P(LossAsAFunction, PropagatesNaN) {
   torch::Tensor a = test::normal({5, 3}, 25);
   a[1][2] = std::numeric_limits<double>::quiet_NaN();
   EXPECT_TRUE(

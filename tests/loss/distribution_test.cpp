@@ -2,11 +2,11 @@
 //
 // The loss over ranks that are threads: the same function for any split.
 
-#include <cmath>
-#include <mutex>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
+#include "loss/both_paths.h"
 #include "loss/reference.h"
 #include "support/tensors.h"
 #include "support/thread_group.h"
@@ -202,16 +202,13 @@ TEST(DistributedLoss, CommunicatesNothingInTheBackwardPass) {
   });
 }
 
-class Communication : public testing::TestWithParam<LossPath> {};
+class Communication : public test::BothPaths {};
 
 INSTANTIATE_TEST_SUITE_P(
     Path,
     Communication,
-    testing::Values(LossPath::kFeatureSpace, LossPath::kSampleSpace),
-    [](const auto& path) {
-      return path.param == LossPath::kFeatureSpace ? "FeatureSpace"
-                                                   : "SampleSpace";
-    });
+    test::both_paths(),
+    test::path_name);
 
 TEST_P(Communication, IsWhatThePlanSays) {
   const std::vector<std::int64_t> rows{5, 2, 4};
@@ -248,57 +245,6 @@ TEST_P(Communication, IsWhatThePlanSays) {
         shared + 8 * (1 + 2 * features));
     EXPECT_EQ(actual.traffic.gathered_bytes, 8 * 2 * 11 * features);
   }
-}
-
-TEST(ThreadGroup, RethrowsARanksErrorAndHangsNobody) {
-  EXPECT_THROW(
-      run_ranks(
-          3,
-          [](const dist::ProcessGroup& group) {
-            if (group.rank() == 1) {
-              throw std::out_of_range("rank 1");
-            }
-            torch::Tensor one = torch::ones({1});
-            group.all_reduce_sum_(one);
-          }),
-      std::out_of_range);
-}
-
-TEST(ThreadGroup, RefusesCallsThatDiffer) {
-  EXPECT_THROW(
-      run_ranks(
-          2,
-          [](const dist::ProcessGroup& group) {
-            torch::Tensor values = torch::ones({1 + group.rank()});
-            group.all_reduce_sum_(values);
-          }),
-      std::logic_error);
-  EXPECT_THROW(
-      run_ranks(
-          2,
-          [](const dist::ProcessGroup& group) {
-            torch::Tensor values = torch::ones({1});
-            if (group.rank() == 0) {
-              group.all_reduce_sum_(values);
-            }
-          }),
-      std::logic_error);
-}
-
-TEST(ThreadGroup, SumsInRankOrderAndGathersInRankOrder) {
-  run_ranks(4, [](const dist::ProcessGroup& group) {
-    torch::Tensor value = torch::full({1}, group.rank() == 0 ? 1e8F : 1.0F);
-    group.all_reduce_sum_(value);
-    EXPECT_EQ(value.item<float>(), 1e8F);  // 1e8 + 1 = 1e8, three times
-    const auto counts = group.gather_counts(group.rank());
-    EXPECT_EQ(counts, (std::vector<std::int64_t>{0, 1, 2, 3}));
-    const torch::Tensor all = group.all_gather_rows(
-        torch::full({group.rank(), 2}, static_cast<float>(group.rank())),
-        counts);
-    const torch::Tensor expected =
-        torch::tensor({1.0F, 2.0F, 2.0F, 3.0F, 3.0F, 3.0F});
-    EXPECT_TRUE(torch::equal(all.select(1, 0), expected));
-  });
 }
 
 }  // namespace

@@ -25,6 +25,23 @@ TEST(LossPlanner, ChoosesSampleSpaceForBatchesSmallerThanTheEmbedding) {
   EXPECT_EQ(plan_loss_path(single_process(2, 1)).path, LossPath::kFeatureSpace);
 }
 
+TEST(LossPlanner, ChangesPathsNearTheMeasuredCrossing) {
+  // planner.h: 0.62 D to 0.74 D with gradients, 0.5 D without.
+  for (const std::int64_t features : {512, 1024, 2048, 8192}) {
+    const auto path = [&](double ratio, std::int64_t gradients) {
+      LossShape shape = single_process(
+          static_cast<std::int64_t>(ratio * static_cast<double>(features)),
+          features);
+      shape.views_with_gradient = gradients;
+      return plan_loss_path(shape).path;
+    };
+    EXPECT_EQ(path(0.6, 2), LossPath::kSampleSpace);
+    EXPECT_EQ(path(0.78, 2), LossPath::kFeatureSpace);
+    EXPECT_EQ(path(0.4, 0), LossPath::kSampleSpace);
+    EXPECT_EQ(path(0.6, 0), LossPath::kFeatureSpace);
+  }
+}
+
 TEST(LossPlanner, ComparesTheFlopsOfTheDesign) {
   const double n = 128;
   const double all = 512;

@@ -18,8 +18,8 @@ struct Views {
 };
 
 /// Two views of `samples` images: a shared part, noise of half its size and
-/// features with deviations from 0.3 to 3 around means from -2 to 2. Correlation
-/// 0.8 between the views, as early in training; float64.
+/// features with deviations from 0.3 to 3 around means from -2 to 2. The
+/// views correlate by 0.8, as early in training; float64.
 Views correlated_views(
     std::int64_t samples,
     std::int64_t features,

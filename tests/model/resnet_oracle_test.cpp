@@ -37,7 +37,12 @@ const std::vector<Case>& cases() {
        {.architecture = "resnet18",
         .stem = Stem::kSmallStride2,
         .width_factor = 0.25}},
-      {"bottleneck", {.architecture = "resnet50", .width_factor = 0.125}}};
+      {"bottleneck", {.architecture = "resnet50", .width_factor = 0.125}},
+      {"three_stages",
+       {.architecture = "resnet18",
+        .stem = Stem::kSmall,
+        .blocks = {1, 2, 1},
+        .width_factor = 0.25}}};
   return all;
 }
 

@@ -42,6 +42,27 @@ TEST(ResNetOptions, AreRefusedByName) {
   EXPECT_THROW(ResNet(ResNetOptions{.architecture = "vgg"}), UsageError);
 }
 
+TEST(ResNetOptions, RefuseStagesThatCannotBe) {
+  EXPECT_EQ(message_of({.blocks = {1, 64, 1, 1}}), "");
+  EXPECT_EQ(
+      message_of({.blocks = {1, 0}}),
+      "blocks: found 1-0, expected 1 to 4 stages of 1 to 64 blocks, such as "
+      "1-1-1");
+  EXPECT_NE(message_of({.blocks = {65}}), "");
+  EXPECT_NE(message_of({.blocks = {1, 1, 1, 1, 1}}), "");
+}
+
+TEST(ParseBlocks, ReadsIntegersJoinedByDashes) {
+  using Blocks = std::vector<std::int64_t>;
+  EXPECT_EQ(parse_blocks(""), Blocks{});
+  EXPECT_EQ(parse_blocks("3"), Blocks{3});
+  EXPECT_EQ(parse_blocks("3-4-23-3"), (Blocks{3, 4, 23, 3}));
+  for (const char* text :
+       {"-", "1-", "-1", "1--1", "x", "1-x", "1.5", " 1", "1 ", "1,1"}) {
+    EXPECT_THROW(static_cast<void>(parse_blocks(text)), UsageError) << text;
+  }
+}
+
 TEST(ResNet, CountsParametersAsPublished) {
   // torchvision's 11,689,512 and 25,557,032 less the classifier's
   // 512 x 1000 + 1000 and 2048 x 1000 + 1000.

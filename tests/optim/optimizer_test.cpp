@@ -123,7 +123,8 @@ TEST(Lars, UsesExactNormsOfLargeTensors) {
       group_parameters(std::vector<NamedParameter>{{"p", p}}),
       {.weight_decay = 0, .momentum = 0, .trust_coefficient = 1});
   lars.step({.weights = 0.5, .biases = 0});
-  // q = 0.0123 / 0.5, so that p - 0.5 q g = p / 2; subtraction doubles the error.
+  // q = 0.0123 / 0.5, so that p - 0.5 q g = p / 2; subtraction doubles the
+  // error.
   EXPECT_NEAR(p[0][0].item<double>() / (0.0123 / 2), 1.0, 5e-6);
 }
 

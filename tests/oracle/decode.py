@@ -233,9 +233,7 @@ def bmps(photo, rng):
         "palette.bmp": save(photo.quantize(256), format="BMP"),
         "bits4.bmp": bmp(13, 7, 4, padded(packed(levels, 4)), palette=colours),
         "bits16.bmp": bmp(7, 5, 16, padded(words)),
-        "bits16_565.bmp": bmp(
-            7, 5, 16, padded(words), 3, (0xF800, 0x7E0, 0x1F)
-        ),
+        "bits16_565.bmp": bmp(7, 5, 16, padded(words), 3, (0xF800, 0x7E0, 0x1F)),
         "bits32_no_masks.bmp": bmp(7, 5, 32, padded(longs), 3, (0,) * 17, header=108),
         "bits32_abgr.bmp": bmp(
             7, 5, 32, padded(longs), 3, (0xFF000000, 0xFF0000, 0xFF00)
@@ -249,9 +247,6 @@ def decoded(data):
     """Upright, grey or RGB, as the C++ decoder promises."""
     picture = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
     mode = "L" if picture.mode in ("1", "L", "LA") else "RGB"
-    if picture.mode == "P" and data[:2] == b"BM":
-        palette = np.array(picture.convert("RGB"))
-        assert (palette != palette[:, :, :1]).any()
     array = torch.from_numpy(np.array(picture.convert(mode)))
     return array if array.dim() == 3 else array[:, :, None]
 

@@ -42,14 +42,17 @@ def main():
         shared = torch.randn(samples, features, generator=generator)
         scale = torch.rand(features, generator=generator) + 0.2
         views = [
-            (shared + 0.6 * torch.randn(samples, features, generator=generator)) * scale + 1
-            for _ in range(2)
+            (shared + 0.6 * noise) * scale + 1
+            for noise in torch.randn(2, samples, features, generator=generator)
         ]
         tensors = {"z_a": views[0], "z_b": views[1]}
-        for name, dtype in [("float64", torch.float64), ("float32", torch.float32)]:
-            result = loss_and_gradients(*[z.to(dtype) for z in views], 0.0051)
-            tensors.update({f"{name}.{key}": value for key, value in result.items()})
-        save(os.path.join(folder, f"loss_{samples}x{features}.safetensors"), tensors)
+        for name in ["float64", "float32"]:
+            inputs = [z.to(getattr(torch, name)) for z in views]
+            result = loss_and_gradients(*inputs, weight=0.0051)
+            for key, value in result.items():
+                tensors[f"{name}.{key}"] = value
+        name = f"loss_{samples}x{features}.safetensors"
+        save(os.path.join(folder, name), tensors)
 
 
 if __name__ == "__main__":

@@ -115,9 +115,9 @@ def write_standard(folder, name, gradients_of):
     oracle.save(os.path.join(folder, f"{name}.safetensors"), values)
 
 
-def write_variant(folder, file, net, x):
+def write_variant(folder, file, net, x, last="layer4.1.bn2.weight"):
     randomise(net)
-    values = measure(net, x, ["conv1.weight", "layer4.1.bn2.weight"])
+    values = measure(net, x, ["conv1.weight", last])
     oracle.save(os.path.join(folder, f"{file}.safetensors"), values)
 
 
@@ -135,6 +135,11 @@ def write_variants(folder):
         folder, "bottleneck",
         ScaledResNet(Bottleneck, [3, 4, 6, 3], 0.125, 3, "imagenet"),
         torch.randn(4, 3, 64, 96))
+    shallow = ScaledResNet(BasicBlock, [1, 2, 1, 1], 0.25, 3, "small")
+    shallow.layer4 = nn.Identity()
+    write_variant(
+        folder, "three_stages", shallow, torch.randn(4, 3, 32, 32),
+        last="layer3.0.bn2.weight")
 
 
 def write_projector(folder):

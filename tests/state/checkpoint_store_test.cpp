@@ -172,7 +172,7 @@ TEST_F(CheckpointStoreTest, OpeningRemovesLeftoversAndNothingElse) {
   EXPECT_EQ(names(path_), kept);
   store.save(1, content(1));
   store.save(2, content(2));
-  const std::vector<std::string> after{name(2), kept[0], kept[1]};
+  const std::vector<std::string> after{kept[0], name(2), kept[1]};
   EXPECT_EQ(names(path_), after);
 }
 

@@ -123,7 +123,7 @@ void expect_one_line_error(
     const std::filesystem::path& path,
     const std::string& found) {
   try {
-    read_safetensors(path);
+    static_cast<void>(read_safetensors(path));
     FAIL() << "read as if it were whole";
   } catch (const Error& error) {
     const std::string text = error.what();
@@ -184,7 +184,7 @@ TEST(HostileFile, AnyChangedHeaderByteIsSurvived) {
       changed[i] = value;
       test::write_bytes(path, changed);
       try {
-        read_safetensors(path);
+        static_cast<void>(read_safetensors(path));
       } catch (const Error&) {
         ++refused;
       }

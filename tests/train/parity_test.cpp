@@ -38,7 +38,8 @@ TEST(TrainingStep, FollowsPythonTorchForTwentySteps) {
   const torch::Tensor expected = steps.at("losses");
   ASSERT_EQ(expected.size(0), 20);
   for (std::int64_t step = 0; step < expected.size(0); ++step) {
-    const std::string name = (step < 10 ? "0" : "") + std::to_string(step);
+    std::string name(step < 10 ? 1 : 0, '0');
+    name.append(std::to_string(step));
     const TrainingStepResult result = training_step(
         model,
         *optimizer,

@@ -56,9 +56,9 @@ using BatchSource = std::function<std::optional<data::LabelledBatch>()>;
     const BatchSource& source,
     std::int64_t size);
 
-/// Throws Error, starting with `what`, if the features hold NaN or infinity or a
-/// label is negative, naming the first such row; c10::ValueError if the shapes,
-/// types or devices are not those of `Features`, or N or F is 0.
+/// Throws Error, starting with `what`, if the features hold NaN or infinity or
+/// a label is negative, naming the first such row; c10::ValueError if the
+/// shapes, types or devices are not those of `Features`, or N or F is 0.
 void check_features(const char* what, const Features& features);
 
 }  // namespace barlow::eval

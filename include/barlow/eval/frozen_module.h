@@ -16,9 +16,9 @@ namespace barlow::eval {
 
 /// Holds a module in evaluation mode for the length of a scope.
 ///
-/// Batch norm that was left in training mode would fold the test images into its
-/// running statistics, and features would depend on the batch: `check_unchanged`
-/// finds that, and any other write.
+/// Batch norm that was left in training mode would fold the test images into
+/// its running statistics, and features would depend on the batch:
+/// `check_unchanged` finds that, and any other write.
 ///
 /// Cost: reads every parameter and buffer once at the start and at each check
 /// (100 MB for a ResNet-50, about 20 ms); those on a GPU are copied, one at a

@@ -27,8 +27,8 @@ namespace barlow::model {
 /// backbone's.
 ///
 /// Values are drawn in float64 and rounded to float32, then to the parameter's
-/// type. Cost: about 15 ns for a uniform and 60 ns for a normal value, shared by
-/// LibTorch's threads (ResNet-50 1.4 s, 8192-8192-8192 2 s on one); one
+/// type. Cost: about 15 ns for a uniform and 60 ns for a normal value, shared
+/// by LibTorch's threads (ResNet-50 1.4 s, 8192-8192-8192 2 s on one), and a
 /// float32 copy of the largest parameter.
 /// Throws c10::ValueError if a parameter belongs to another kind of module.
 void initialize_parameters(torch::nn::Module& module, std::uint64_t seed);

@@ -33,10 +33,11 @@ struct ResNetOptions {
   std::string architecture = "resnet50";
 
   Stem stem = Stem::kImageNet;
+
   /// Residual blocks in each stage, 1 to 4 stages of 1 to 64 blocks; empty: as
   /// many as the architecture has ({2, 2, 2, 2} for resnet18). The names of a
   /// shorter network are those of the full one as far as it goes.
-  std::vector<std::int64_t> blocks;
+  std::vector<std::int64_t> blocks = {};
 
   /// Multiplies 64, 128, 256 and 512, the widths of stem and stages; each
   /// product is rounded to the nearest integer, halves up, and is at least 1.
@@ -52,7 +53,7 @@ struct ResNetOptions {
 };
 
 /// Reads "1-1-1" as {1, 1, 1}, and "" as {}, the architecture's own.
-/// Throws UsageError, with the text, unless each part is a decimal integer.
+/// Throws UsageError, with the text, unless each part is an integer above 0.
 [[nodiscard]] std::vector<std::int64_t> parse_blocks(const std::string& text);
 
 /// Throws UsageError, naming the option, what was found and what was expected.
@@ -85,8 +86,8 @@ class ResNetImpl : public torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& images);
 
   /// What the last stage returns: [n, feature_dim(), ceil(H/s), ceil(W/s)] with
-  /// s = 32, 8 and 16 for the three stems and four stages. Channels-last if the images or the
-  /// weights are.
+  /// s = 32, 8 and 16 for the three stems and four stages (half for each stage
+  /// less). Channels-last if the images or the weights are.
   torch::Tensor feature_map(const torch::Tensor& images);
 
   /// 512 (18, 34) or 2048 (50, 101, 152) at width_factor 1 and four stages.

@@ -18,9 +18,10 @@ struct LearningRates {
 /// Linear warm-up, then a cosine from 1 to `final_factor`, as in the authors'
 /// code. With T = total_steps, S = warmup_steps, f = final_factor:
 ///
-///     step < S         step / S
-///     S <= step < T    q + f (1 - q),  q = (1 + cos(pi (step - S) / (T - S))) / 2
-///     T <= step        f
+///     step < S        step / S
+///     S <= step < T   q + f (1 - q),
+///                     q = (1 + cos(pi (step - S) / (T - S))) / 2
+///     T <= step       f
 ///
 /// So step 0 has factor 0 where S > 0, step S has 1, and f itself is only
 /// approached at step T - 1, the last.

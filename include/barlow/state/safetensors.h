@@ -19,14 +19,14 @@ namespace barlow::state {
 using Metadata = std::map<std::string, std::string>;
 
 struct TensorFile {
-  NamedTensors tensors;
-  Metadata metadata;
+  NamedTensors tensors = {};
+  Metadata metadata = {};
 };
 
-/// Writes `file` so that `path` either holds all of it or what was there before,
-/// also when the process is killed or the machine stops: the bytes go to a
-/// temporary file beside it, are fsynced, and are renamed over `path`; then the
-/// folder is fsynced.
+/// Writes `file` so that `path` either holds all of it or what was there
+/// before, also when the process is killed or the machine stops: the bytes go
+/// to a temporary file beside it, are fsynced, and are renamed over `path`;
+/// then the folder is fsynced.
 ///
 /// Tensors of any device and strides are written row-major. Types: float64,
 /// 32 and 16, bfloat16, int64, 32, 16 and 8, uint8, bool. Dense tensors only.

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include <torch/types.h>
+
 #include "barlow/dist/process_group.h"
 #include "barlow/loss/barlow_twins_loss.h"
 #include "barlow/model/twins.h"
