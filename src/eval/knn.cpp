@@ -23,7 +23,7 @@ struct Neighbour {
 
 bool nearer(const Neighbour& a, const Neighbour& b) {
   return a.similarity > b.similarity ||
-         (a.similarity == b.similarity && a.index > b.index);
+         (a.similarity == b.similarity && a.index < b.index);
 }
 
 // The k nearest so far of one query, a heap with the farthest in front.

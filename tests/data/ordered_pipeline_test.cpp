@@ -191,6 +191,10 @@ TEST(OrderedPipeline, FillsTheOldestBatchWithAllWorkers) {
   Script script{.batches = 4, .items = [](std::int64_t) {
                   return 2;
                 }};
+  script.on_open = [](std::int64_t) {
+    // Long enough for the other worker to run out of work and fall asleep.
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  };
   script.on_fill = [&](std::int64_t batch, std::int64_t) {
     auto& here = arrived[static_cast<std::size_t>(batch)];
     ++here;

@@ -145,6 +145,17 @@ TEST(WeightedKnn, BreaksTiesByTheLowerIndexAndTheLowerClass) {
   }
 }
 
+// Of the two at 60 degrees the lower one stays when a nearer pair arrives.
+TEST(WeightedKnn, ForgetsTheHigherOfEqualIndicesFirst) {
+  const double height = std::sqrt(0.75);
+  const Features bank = features_of(
+      {{0.5, height}, {0.5, height}, {0.6, 0.8}, {0.6, 0.8}},
+      {1, 0, 0, 1});
+  const Features query = features_of({{1, 0}}, {1});
+  const KnnResult result = weighted_knn(bank, query, {.k = 3});
+  EXPECT_EQ(result.predictions.item<std::int64_t>(), 1);
+}
+
 TEST(WeightedKnn, TakesAZeroVectorAsUnrelatedToAll) {
   const Features bank = features_of({{0, 0}, {-1, 0}}, {1, 0});
   const Features query = features_of({{1, 0}, {0, 0}}, {1, 0});

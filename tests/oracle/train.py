@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Twenty steps of Barlow Twins training in Python torch, from the paper.
 
-ResNet-18 and projector of torchvision and torch layers, each view in its own
-pass, embeddings normalised over the batch by a BatchNorm1d without parameters,
+A ResNet of one basic block a stage and projector, of torchvision and torch
+layers, each view in its own pass, embeddings normalised over the batch by a BatchNorm1d without parameters,
 loss of equation 1, LARS as published with the method. Writes the initial state,
-the batches (real images, shifted and mirrored) and every step's loss.
+the batches (real images, shifted and mirrored) and every step's loss, twice: in
+float32 with rates that rise from 0 as in the recipe's warm-up, and in float64
+with full rates, where a difference of method cannot hide in rounding.
 """
 
 import gzip
@@ -17,6 +19,7 @@ import torchvision
 from oracle import output_folder, save
 
 STEPS, BATCH, SIZE, LAMBDA = 20, 64, 32, 0.0051
+STEPS_FLOAT64, BATCH_FLOAT64, WARMUP_STEPS = 4, 16, 500
 RATE_WEIGHTS, RATE_BIASES, DECAY, MOMENTUM, ETA = 0.2, 0.0048, 1e-6, 0.9, 0.001
 IMAGES = "/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz"
 
@@ -24,7 +27,9 @@ IMAGES = "/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz"
 class BarlowTwins(torch.nn.Module):
     def __init__(self, sizes):
         super().__init__()
-        self.backbone = torchvision.models.resnet18()
+        self.backbone = torchvision.models.ResNet(
+            torchvision.models.resnet.BasicBlock, [1, 1, 1, 1]
+        )
         width = self.backbone.fc.in_features
         self.backbone.fc = torch.nn.Identity()
         layers = []
@@ -52,7 +57,7 @@ class BarlowTwins(torch.nn.Module):
 
 
 @torch.no_grad()
-def lars_step(parameters, momenta):
+def lars_step(parameters, momenta, factor):
     for name, p in parameters:
         update = p.grad
         if p.ndim != 1:
@@ -62,7 +67,7 @@ def lars_step(parameters, momenta):
                 update = update * (ETA * norm_p / norm_u)
         momenta[name] = MOMENTUM * momenta[name] + update
         rate = RATE_BIASES if p.ndim == 1 else RATE_WEIGHTS
-        p -= rate * momenta[name]
+        p -= factor * rate * momenta[name]
 
 
 def batches():
@@ -83,25 +88,40 @@ def batches():
         yield views
 
 
+def train(initial, data, steps, batch, dtype, factor):
+    model = BarlowTwins([128, 96])
+    model.load_state_dict(initial)
+    model.to(dtype)
+    parameters = list(model.named_parameters())
+    momenta = {name: torch.zeros_like(p) for name, p in parameters}
+    losses = []
+    for step in range(steps):
+        views = (data[f"{step:02d}.{v}"][:batch].to(dtype) for v in "ab")
+        loss = model(*views)
+        model.zero_grad()
+        loss.backward()
+        lars_step(parameters, momenta, factor(step))
+        losses.append(loss.item())
+    return torch.tensor(losses, dtype=torch.float64)
+
+
 def main():
     folder = output_folder()
     torch.manual_seed(11)
     torch.set_num_threads(2)
-    model = BarlowTwins([128, 96])
-    save(os.path.join(folder, "initial.safetensors"), model.state_dict())
-    parameters = list(model.named_parameters())
-    momenta = {name: torch.zeros_like(p) for name, p in parameters}
-    data, losses = {}, []
+    initial = BarlowTwins([128, 96]).state_dict()
+    save(os.path.join(folder, "initial.safetensors"), initial)
+    data = {}
     for step, (view_a, view_b) in enumerate(batches()):
         data[f"{step:02d}.a"], data[f"{step:02d}.b"] = view_a, view_b
-        loss = model(view_a, view_b)
-        model.zero_grad()
-        loss.backward()
-        lars_step(parameters, momenta)
-        losses.append(loss.item())
-    data["losses"] = torch.tensor(losses, dtype=torch.float64)
+    losses = train(
+        initial, data, STEPS, BATCH, torch.float32, lambda s: s / WARMUP_STEPS
+    )
+    losses_float64 = train(
+        initial, data, STEPS_FLOAT64, BATCH_FLOAT64, torch.float64, lambda s: 1.0
+    )
+    data["losses"], data["losses_float64"] = losses, losses_float64
     save(os.path.join(folder, "steps.safetensors"), data)
-    print("losses", losses)
 
 
 main()

@@ -5,6 +5,7 @@
 source "$(dirname "$0")/files.sh"
 
 barlow=$1
+commands=$("$barlow" --help | sed '1,/^Subcommands:/d')
 mapfile -t documents < <(sources '*.md')
 
 # Code: fenced or indented blocks and `spans`, one command a line.
@@ -18,10 +19,11 @@ check_barlow() { # DOCUMENT LINE
   subcommand=$(sed -nE \
     's/^ *(\$ )?(build\/release\/bin\/)?barlow ([a-z]+)\b.*/\3/p' <<< "$2")
   [[ -n $subcommand ]] || return 0
-  help=$("$barlow" "$subcommand" --help 2> /dev/null) || {
+  grep -qE "^ +$subcommand( |$)" <<< "$commands" || {
     echo "$1: no command \"barlow $subcommand\""
     return 0
   }
+  help=$("$barlow" "$subcommand" --help)
   for flag in $(grep -oE -- ' --[a-z][a-z_.-]*' <<< "${2%%#*}"); do
     grep -qE -- "(^|[ ,])$flag\b" <<< "${help//_/-}" ||
       [[ " $help" == *"$flag"* ]] ||

@@ -41,7 +41,7 @@ class EpochSampler {
   /// least 2) in the last step with kKeep.
   ///
   /// Throws std::out_of_range unless epoch is in [0, 2^32) and step in
-  /// [0, steps_per_epoch()). Cost: a permutation of the data set (about 25 ns
+  /// [0, steps_per_epoch()). Cost: a permutation of the data set (about 50 ns
   /// per image) when the epoch is not that of the call before.
   std::vector<std::int64_t> batch(std::int64_t epoch, std::int64_t step);
 

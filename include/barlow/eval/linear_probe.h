@@ -76,11 +76,11 @@ struct LinearProbeResult {
 ///
 /// Cost. L-BFGS, preconditioned by the bound of Boehning (1992) on the Hessian:
 /// N F^2 FLOP once and F^3 for each penalty (not above F = 4096, where none is
-/// used), then about 4 N F C a step; 20 to 150 steps for each penalty. Memory: a
-/// copy of the training features. With the default grid 50000 x 784 x 10 takes
-/// 50 s of one core, 50000 x 128 x 10 takes 6 s. On cores that other programs
-/// use too, one thread is several times faster than two: the many short
-/// operations wait for the slower one.
+/// used), then about 4 N F C a step; 20 to 150 steps for each penalty. Memory:
+/// a copy of the training features. With the default grid 50000 x 784 x 10
+/// takes 50 s of one core, 50000 x 128 x 10 takes 6 s. On cores that other
+/// programs use too, one thread is several times faster than two: the many
+/// short operations wait for the slower one.
 ///
 /// Deterministic on one machine for one number of threads.
 ///
