@@ -37,5 +37,5 @@ function(barlow_test)
       FIXTURES_SETUP oracle_${arg_NAME} TIMEOUT 600)
   endif()
   gtest_discover_tests(${target} TEST_PREFIX ${arg_NAME}.
-    DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 ${fixture})
+    NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 ${fixture})
 endfunction()
