@@ -36,19 +36,41 @@ NamedTensors backbone_tensors(const NamedTensors& all) {
   return backbone.empty() ? all : backbone;
 }
 
-std::filesystem::path weights_of_run(const std::filesystem::path& run) {
-  const RunPaths paths(run);
-  if (std::filesystem::exists(paths.backbone)) {
-    return paths.backbone;
-  }
+struct Weights {
+  std::filesystem::path path;
+  state::TensorFile file;
+};
+
+// The newest checkpoint that is whole: the run may be writing, or its machine
+// may have stopped in the middle of one.
+Weights newest_checkpoint(const RunPaths& paths) {
   const auto checkpoints = state::list_checkpoints(paths.checkpoints);
-  if (checkpoints.empty()) {
-    fail<UsageError>(
-        run.string(),
-        ": found neither backbone.safetensors nor a checkpoint, expected the "
-        "folder of a run, or a file of weights");
+  std::string damage;
+  for (auto path = checkpoints.rbegin(); path != checkpoints.rend(); ++path) {
+    try {
+      return {*path, state::read_safetensors(*path)};
+    } catch (const Error& error) {
+      damage = damage.empty() ? error.what() : damage;
+    }
   }
-  return checkpoints.back();
+  if (!damage.empty()) {
+    fail(damage);
+  }
+  fail<UsageError>(
+      paths.folder.string(),
+      ": found neither backbone.safetensors nor a checkpoint, expected the "
+      "folder of a run, or a file of weights");
+}
+
+Weights read_weights(const std::filesystem::path& path) {
+  if (!std::filesystem::is_directory(path)) {
+    return {path, state::read_safetensors(path)};
+  }
+  const RunPaths paths(path);
+  if (std::filesystem::exists(paths.backbone)) {
+    return {paths.backbone, state::read_safetensors(paths.backbone)};
+  }
+  return newest_checkpoint(paths);
 }
 
 Recipe recipe_of(
@@ -80,9 +102,7 @@ TrainedEncoder load_encoder(
         path.string(),
         ": no such file or folder; expected a run or a file of weights");
   }
-  const std::filesystem::path file_path =
-      std::filesystem::is_directory(path) ? weights_of_run(path) : path;
-  const state::TensorFile file = state::read_safetensors(file_path);
+  const auto [file_path, file] = read_weights(path);
   TrainedEncoder encoder;
   encoder.recipe = recipe_of(file, file_path, recipe);
   encoder.backbone = make_backbone(encoder.recipe);

@@ -44,6 +44,11 @@ expect 0 'k-NN accuracy' "$BARLOW" knn "$run" "$WORK/data" -k 20
 expect 0 'linear accuracy' "$BARLOW" linear "$run" "$WORK/data"
 expect 2 'k' "$BARLOW" knn "$run" "$WORK/data" -k 5000
 
+# A damaged newest checkpoint is passed over for the one before.
+newest=$(ls "$run"/checkpoints/step-*.safetensors | tail -n 1)
+head -c 1000 "$newest" > "$WORK/part" && mv "$WORK/part" "$newest"
+expect 0 'checkpoints/step-' "$BARLOW" knn "$run" "$WORK/data" -k 20
+
 # A complete run, its weights as a file, and a second start of it.
 short=("${TINY[@]}" --epochs 2)
 expect 0 'done:' "$BARLOW" pretrain "$WORK/data" --out "$WORK/short" "${short[@]}"

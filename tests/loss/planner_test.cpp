@@ -110,6 +110,11 @@ TEST(LossPlanner, ComputesInFloat64WhereItIsDelicateOrFree) {
   };
   EXPECT_EQ(type(single_process(2, 1 << 20)), torch::kFloat64);
   EXPECT_EQ(type(single_process(64, 128)), torch::kFloat64);
+  // Not by its cost, over 2^26 flop.
+  EXPECT_EQ(
+      plan_loss_path(single_process(3, 8192), LossPath::kFeatureSpace)
+          .compute_type,
+      torch::kFloat64);
   EXPECT_EQ(type(single_process(256, 2048)), torch::kFloat32);
   LossShape wide = single_process(256, 2048);
   wide.input_type = torch::kFloat64;

@@ -71,15 +71,17 @@ struct BarlowTwinsLoss {
 ///     returns    []      scalars, see `BarlowTwinsLoss`
 ///
 /// Precision. Half-precision inputs are converted to float32. Statistics, the
-/// diagonal of C and all sums over features are float64, matrix products
-/// float32 without TF32, also under autocast; small problems are computed in
+/// diagonal of C and sums over features are float64 (feature space: but for the
+/// squares of C within one block of rows), matrix products float32 without
+/// TF32, also under autocast; small problems are computed in
 /// float64 throughout (planner.h). The relative error of `total` and, in the
 /// Euclidean norm, of its gradient against a float64 reference is below 1e-6
-/// for D <= 8192 and N <= 1024; tests/loss/accuracy_test.cpp enforces it (the
-/// largest it meets is 4e-7). Two cases are harder. If all features correlate
-/// by rho, the gradient's error grows by 1 / sqrt(1 - rho^2): the projection in
-/// the standardisation's derivative leaves only that share. With the path forced to sample space
-/// and N > D, `redundancy` has an absolute error of about 1e-7 sum_i C_ii^2.
+/// for D <= 8192 and N <= 4096: 2e-7 measured at that size, 4e-7 the largest
+/// met; tests/loss/accuracy_test.cpp enforces 1e-6 at smaller N. Two cases are
+/// harder. If all features correlate by rho, the gradient's error grows by
+/// 1 / sqrt(1 - rho^2): the projection in the standardisation's derivative
+/// leaves only that share. With the path forced to sample space and N > D,
+/// `redundancy` has an absolute error of about 1e-7 sum_i C_ii^2.
 ///
 /// Distribution. This is a collective call: each rank of `process_group` makes
 /// it in the same order among its other collectives, with the same D, dtype,
