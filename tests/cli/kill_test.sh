@@ -17,7 +17,9 @@ RANDOM=$seed
 kills=0
 resumes=0
 while ((kills < 10)); do
-  train killed > "$WORK/killed.log" 2>&1 &
+  # exec: the process to kill is the program, not a shell that waits for it.
+  (exec "$BARLOW" pretrain "$WORK/data" --out "$WORK/killed" "${recipe[@]}") \
+    > "$WORK/killed.log" 2>&1 &
   process=$!
   # Wait until it trains, then up to half a second more.
   for _ in $(seq 600); do
