@@ -86,6 +86,7 @@ class Run {
         optimizer_(make_optimizer(recipe, model_)),
         checkpoints_(paths_.checkpoints, recipe.keep_checkpoints) {
     resume();
+    state::write_text_atomically(paths_.recipe, recipe_to_toml(recipe_));
     call(events_.on_start, plan(dataset.size()));
   }
 
@@ -118,7 +119,6 @@ class Run {
     const auto loaded = checkpoints_.load_latest();
     if (!loaded) {
       refuse_other_recipe_without_checkpoint();
-      state::write_text_atomically(paths_.recipe, recipe_to_toml(recipe_));
       return;
     }
     for (const std::string& warning : loaded->warnings) {
@@ -132,7 +132,6 @@ class Run {
         take_prefixed(loaded->file.tensors, kOptimizerPrefix));
     step_ = loaded->step;
     earlier_s_ = std::stod(metadata_value(loaded->file, "time_s"));
-    state::write_text_atomically(paths_.recipe, recipe_to_toml(recipe_));
   }
 
   void refuse_another_run(const state::TensorFile& checkpoint) const {
