@@ -35,18 +35,29 @@ void apply_jitter(
   }
 }
 
+Image resized_crop(
+    const Image& image,
+    const ViewOptions& options,
+    const RealBox& crop) {
+  const int size = options.size;
+  if (options.crop_grid == CropGrid::kFractional) {
+    return resize_part(image, crop, size, size, options.interpolation);
+  }
+  const Box box{
+      .left = static_cast<int>(crop.left),
+      .top = static_cast<int>(crop.top),
+      .width = static_cast<int>(crop.width()),
+      .height = static_cast<int>(crop.height())};
+  return resize_crop(image, box, size, size, options.interpolation);
+}
+
 }  // namespace
 
 Image augment(
     const Image& image,
     const ViewOptions& options,
     const ViewDraws& draws) {
-  const Box box{
-      .left = draws.crop_left,
-      .top = draws.crop_top,
-      .width = draws.crop_width,
-      .height = draws.crop_height};
-  Image view = resize_bicubic(image, box, options.size, options.size);
+  Image view = resized_crop(image, options, draws.crop);
   if (draws.flip) {
     flip_horizontally(view);
   }

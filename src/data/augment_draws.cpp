@@ -29,69 +29,111 @@ int round_to_int(double x) {
   return static_cast<int>(std::nearbyint(x));
 }
 
-void set_central_crop(
-    const ViewOptions& options,
-    int width,
-    int height,
-    ViewDraws& draws) {
-  const double aspect = static_cast<double>(width) / height;
-  draws.crop_width = width;
-  draws.crop_height = height;
-  if (aspect < options.min_aspect) {
-    draws.crop_height = round_to_int(width / options.min_aspect);
-  } else if (aspect > options.max_aspect) {
-    draws.crop_width = round_to_int(height * options.max_aspect);
-  }
-  // A side can round to 0 in pictures that are a few pixels thin.
-  draws.crop_width = std::clamp(draws.crop_width, 1, width);
-  draws.crop_height = std::clamp(draws.crop_height, 1, height);
-  draws.crop_left = (width - draws.crop_width) / 2;
-  draws.crop_top = (height - draws.crop_height) / 2;
-}
+/// The uniforms of one try: area, aspect, top, left.
+using Try = std::array<double, 4>;
 
-/// One try; false if the crop does not fit.
-bool set_random_crop(
+struct Sides {
+  double width;
+  double height;
+};
+
+Sides drawn_sides(
     const ViewOptions& options,
     int width,
     int height,
-    const std::array<double, 4>& u,
-    ViewDraws& draws) {
+    const Try& u) {
   const double area = static_cast<double>(width) * height *
                       between(options.min_area, options.max_area, u[0]);
   const double aspect = std::exp(between(
       std::log(options.min_aspect),
       std::log(options.max_aspect),
       u[1]));
-  const int crop_width = round_to_int(std::sqrt(area * aspect));
-  const int crop_height = round_to_int(std::sqrt(area / aspect));
-  if (crop_width < 1 || crop_width > width || crop_height < 1 ||
-      crop_height > height) {
-    return false;
-  }
-  draws.crop_width = crop_width;
-  draws.crop_height = crop_height;
-  draws.crop_top = below(height - crop_height + 1, u[2]);
-  draws.crop_left = below(width - crop_width + 1, u[3]);
-  return true;
+  return {std::sqrt(area * aspect), std::sqrt(area / aspect)};
 }
 
-void draw_crop(
+RealBox pixel_box(int left, int top, int width, int height) {
+  return {
+      static_cast<float>(left),
+      static_cast<float>(top),
+      static_cast<float>(left + width),
+      static_cast<float>(top + height)};
+}
+
+RealBox central_crop(const ViewOptions& options, int width, int height) {
+  const double aspect = static_cast<double>(width) / height;
+  int crop_width = width;
+  int crop_height = height;
+  if (aspect < options.min_aspect) {
+    crop_height = round_to_int(width / options.min_aspect);
+  } else if (aspect > options.max_aspect) {
+    crop_width = round_to_int(height * options.max_aspect);
+  }
+  // A side can round to 0 in pictures that are a few pixels thin.
+  crop_width = std::clamp(crop_width, 1, width);
+  crop_height = std::clamp(crop_height, 1, height);
+  return pixel_box(
+      (width - crop_width) / 2,
+      (height - crop_height) / 2,
+      crop_width,
+      crop_height);
+}
+
+RealBox whole_pixel_crop(
     const ViewOptions& options,
     int width,
     int height,
-    RandomStream& stream,
-    ViewDraws& draws) {
-  bool found = false;
-  for (int i = 0; i < kCropTries; ++i) {
-    std::array<double, 4> u;
+    const std::array<Try, kCropTries>& tries) {
+  for (const Try& u : tries) {
+    const Sides sides = drawn_sides(options, width, height, u);
+    const int crop_width = round_to_int(sides.width);
+    const int crop_height = round_to_int(sides.height);
+    if (crop_width >= 1 && crop_width <= width && crop_height >= 1 &&
+        crop_height <= height) {
+      const int top = below(height - crop_height + 1, u[2]);
+      const int left = below(width - crop_width + 1, u[3]);
+      return pixel_box(left, top, crop_width, crop_height);
+    }
+  }
+  return central_crop(options, width, height);
+}
+
+RealBox fractional_crop(
+    const ViewOptions& options,
+    int width,
+    int height,
+    const Try& u) {
+  Sides sides = drawn_sides(options, width, height, u);
+  sides.width = std::min<double>(sides.width, width);
+  sides.height = std::min<double>(sides.height, height);
+  // Cut to the picture, the aspect may have left its range.
+  sides.width = std::min(sides.width, sides.height * options.max_aspect);
+  sides.height = std::min(sides.height, sides.width / options.min_aspect);
+  sides.width = std::max(sides.width, 1.0);
+  sides.height = std::max(sides.height, 1.0);
+  const double left = (width - sides.width) * u[3];
+  const double top = (height - sides.height) * u[2];
+  // By rounding, a sum can be one bit above the picture's side.
+  return {
+      static_cast<float>(left),
+      static_cast<float>(top),
+      static_cast<float>(std::min<double>(left + sides.width, width)),
+      static_cast<float>(std::min<double>(top + sides.height, height))};
+}
+
+RealBox draw_crop(
+    const ViewOptions& options,
+    int width,
+    int height,
+    RandomStream& stream) {
+  std::array<Try, kCropTries> tries;
+  for (Try& u : tries) {
     for (double& x : u) {
       x = stream.uniform();
     }
-    found = found || set_random_crop(options, width, height, u, draws);
   }
-  if (!found) {
-    set_central_crop(options, width, height, draws);
-  }
+  return options.crop_grid == CropGrid::kFractional
+             ? fractional_crop(options, width, height, tries[0])
+             : whole_pixel_crop(options, width, height, tries);
 }
 
 double draw_factor(double half_width, RandomStream& stream) {
@@ -109,7 +151,7 @@ ViewDraws draw_view(
     throw std::invalid_argument("draw_view: the picture is empty");
   }
   ViewDraws draws;
-  draw_crop(options, width, height, stream, draws);
+  draws.crop = draw_crop(options, width, height, stream);
   draws.flip = stream.bernoulli(options.flip_probability);
   draws.jitter = stream.bernoulli(options.jitter_probability);
   auto& order = draws.jitter_order;

@@ -78,8 +78,12 @@ Image evaluation_view(const Image& image, int resize_px, int crop_px) {
     return static_cast<int>(std::int64_t{resize_px} * side / shorter);
   };
   const Box whole{.width = image.width, .height = image.height};
-  const Image resized =
-      resize_bicubic(image, whole, scaled(image.width), scaled(image.height));
+  const Image resized = resize_crop(
+      image,
+      whole,
+      scaled(image.width),
+      scaled(image.height),
+      Interpolation::kBicubic);
   return centre_crop(resized, crop_px);
 }
 

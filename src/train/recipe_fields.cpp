@@ -152,6 +152,18 @@ void add_view_geometry(FieldList& fields, const std::string& name, View view) {
       kPositive,
       "widest crop, width / height",
       &Options::max_aspect);
+  fields.choice<data::CropGrid>(
+      name + "crop_grid",
+      {{"pixels", data::CropGrid::kPixels},
+       {"fractional", data::CropGrid::kFractional}},
+      "where a crop's edges may lie: between pixels, or anywhere",
+      [view](auto& r) -> auto& { return view(r).crop_grid; });
+  fields.choice<data::Interpolation>(
+      name + "interpolation",
+      {{"bicubic", data::Interpolation::kBicubic},
+       {"bilinear", data::Interpolation::kBilinear}},
+      "how the crop is resized; both antialiased",
+      [view](auto& r) -> auto& { return view(r).interpolation; });
   real(
       "flip_probability",
       kProbability,

@@ -15,8 +15,12 @@ namespace {
 
 TEST(DrawView, IsAFunctionOfTheKey) {
   const ViewOptions options;
-  EXPECT_EQ(draw(options, 5), draw(options, 5));
-  EXPECT_FALSE(draw(options, 5) == draw(options, 6));
+  ViewOptions fractional;
+  fractional.crop_grid = CropGrid::kFractional;
+  for (const ViewOptions& o : {options, fractional}) {
+    EXPECT_EQ(draw(o, 5), draw(o, 5));
+    EXPECT_FALSE(draw(o, 5) == draw(o, 6));
+  }
 }
 
 TEST(DrawView, AlwaysTakesTheSameCountOfNumbers) {
@@ -29,6 +33,7 @@ TEST(DrawView, AlwaysTakesTheSameCountOfNumbers) {
   ViewOptions off;
   off.flip_probability = off.jitter_probability = off.grey_probability = 0;
   off.blur_probability = off.hue = off.brightness = 0;
+  off.crop_grid = CropGrid::kFractional;
   for (const ViewOptions& options : {ViewOptions{}, off}) {
     for (const auto& [width, height] : shapes) {
       RandomStream stream({.seed = 2});
@@ -46,6 +51,7 @@ TEST(DrawView, AnOptionChangesOnlyItsOwnDraw) {
   ViewOptions changed;
   changed.min_area = 0.4;
   changed.min_aspect = 1;
+  changed.crop_grid = CropGrid::kFractional;
   changed.flip_probability = 0.1;
   changed.jitter_probability = 0.1;
   changed.brightness = 0.1;

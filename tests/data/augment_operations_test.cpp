@@ -9,7 +9,6 @@
 #include "barlow/data/augment.h"
 #include "barlow/data/blur.h"
 #include "barlow/data/color.h"
-#include "barlow/data/resample.h"
 #include "data/augment_oracle.h"
 
 namespace barlow::data {
@@ -78,63 +77,6 @@ TEST(GaussianBlur, RefusesSigmaOutOfRange) {
   Image image(4, 4, 3);
   EXPECT_THROW(gaussian_blur(image, -0.1), std::invalid_argument);
   EXPECT_THROW(gaussian_blur(image, 101), std::invalid_argument);
-}
-
-TEST(ResizeBicubic, OfACropEqualsTorchvision) {
-  const AugmentOracle oracle;
-  for (int p = 0; p < oracle.picture_count(); ++p) {
-    const torch::Tensor boxes =
-        oracle.tensor("resize.boxes." + std::to_string(p));
-    const auto* b = boxes.data_ptr<std::int64_t>();
-    for (int k = 0; k < boxes.size(0); ++k, b += 6) {
-      const Box box{
-          .left = static_cast<int>(b[0]),
-          .top = static_cast<int>(b[1]),
-          .width = static_cast<int>(b[2]),
-          .height = static_cast<int>(b[3])};
-      const Image resized = resize_bicubic(
-          oracle.picture(p),
-          box,
-          static_cast<int>(b[4]),
-          static_cast<int>(b[5]));
-      expect_same(
-          resized,
-          oracle.tensor("resize", p, k),
-          "picture " + std::to_string(p) + ", box " + std::to_string(k));
-    }
-  }
-}
-
-TEST(ResizeBicubic, KeepsAConstantPicture) {
-  for (int channels : {1, 3}) {
-    Image image(37, 11, channels);
-    for (int level : {0, 1, 127, 254, 255}) {
-      std::fill(
-          image.pixels.begin(),
-          image.pixels.end(),
-          static_cast<std::uint8_t>(level));
-      const Image resized = resize_bicubic(image, {0, 0, 37, 11}, 20, 50);
-      for (std::uint8_t sample : resized.pixels) {
-        ASSERT_EQ(sample, level);
-      }
-    }
-  }
-}
-
-TEST(ResizeBicubic, RefusesWhatIsNotInsideTheImage) {
-  const Image image(8, 6, 3);
-  const auto resize = [&](const Box& box, int width, int height) {
-    return resize_bicubic(image, box, width, height);
-  };
-  EXPECT_NO_THROW((void)resize({2, 1, 6, 5}, 3, 3));
-  EXPECT_THROW((void)resize({3, 1, 6, 5}, 3, 3), std::invalid_argument);
-  EXPECT_THROW((void)resize({2, 2, 6, 5}, 3, 3), std::invalid_argument);
-  EXPECT_THROW((void)resize({-1, 0, 6, 5}, 3, 3), std::invalid_argument);
-  EXPECT_THROW((void)resize({0, 0, 0, 5}, 3, 3), std::invalid_argument);
-  EXPECT_THROW((void)resize({0, 0, 8, 6}, 0, 3), std::invalid_argument);
-  EXPECT_THROW(
-      (void)resize_bicubic(Image(4, 4, 4), {0, 0, 4, 4}, 2, 2),
-      std::invalid_argument);
 }
 
 }  // namespace

@@ -20,10 +20,11 @@ namespace {
 /// A row of pipeline.draws, in the order of DRAWS in tests/oracle/augment.py.
 ViewDraws read_draws(const double* row) {
   ViewDraws draws;
-  draws.crop_left = static_cast<int>(row[0]);
-  draws.crop_top = static_cast<int>(row[1]);
-  draws.crop_width = static_cast<int>(row[2]);
-  draws.crop_height = static_cast<int>(row[3]);
+  draws.crop = {
+      static_cast<float>(row[0]),
+      static_cast<float>(row[1]),
+      static_cast<float>(row[0] + row[2]),
+      static_cast<float>(row[1] + row[3])};
   draws.flip = row[5] != 0;
   draws.jitter = row[6] != 0;
   for (std::size_t i = 0; i < 4; ++i) {
@@ -62,6 +63,35 @@ TEST(Augment, EqualsTorchvisionForTheSameDraws) {
           "picture " + std::to_string(p) + ", draws " + std::to_string(k));
     }
   }
+}
+
+TEST(Augment, ResizesAFractionalCropAsPillowDoes) {
+  const AugmentOracle oracle;
+  const torch::Tensor rows = oracle.tensor("part.boxes.0");
+  const auto* row = rows.data_ptr<double>();
+  int views = 0;
+  for (int k = 0; k < rows.size(0); ++k, row += rows.size(1)) {
+    if (row[4] != row[5]) {
+      continue;
+    }
+    ViewOptions options;
+    options.size = static_cast<int>(row[4]);
+    options.crop_grid = CropGrid::kFractional;
+    options.interpolation =
+        row[6] != 0 ? Interpolation::kBilinear : Interpolation::kBicubic;
+    const ViewDraws draws{
+        .crop = {
+            static_cast<float>(row[0]),
+            static_cast<float>(row[1]),
+            static_cast<float>(row[2]),
+            static_cast<float>(row[3])}};
+    expect_same(
+        augment(oracle.picture(0), options, draws),
+        oracle.tensor("part", 0, k),
+        "box " + std::to_string(k));
+    ++views;
+  }
+  EXPECT_GT(views, 10);
 }
 
 TEST(NormalizeInto, EqualsTorchvisionToTheBit) {
@@ -120,7 +150,7 @@ TEST(Augment, LeavesThePictureAloneWithAllOptionsOff) {
   const Image garment = oracle.picture(2);
   ViewOptions options;
   options.size = 28;
-  const ViewDraws draws{.crop_width = 28, .crop_height = 28};
+  const ViewDraws draws{.crop = {0, 0, 28, 28}};
   EXPECT_EQ(augment(garment, options, draws).pixels, garment.pixels);
 }
 
@@ -129,10 +159,8 @@ TEST(Augment, SkipsTheLossyHueConversionWhereTheRangeIsZero) {
   const Image photo = oracle.picture(8);
   ViewOptions options;
   options.size = photo.height;
-  const ViewDraws draws{
-      .crop_width = photo.height,
-      .crop_height = photo.height,
-      .jitter = true};
+  const auto side = static_cast<float>(photo.height);
+  const ViewDraws draws{.crop = {0, 0, side, side}, .jitter = true};
   const Image with_hue = augment(photo, options, draws);
   options.hue = 0;
   const Image without = augment(photo, options, draws);
@@ -158,6 +186,8 @@ TEST(Augment, MakesViewsOfPicturesOfAnyShape) {
         sample = static_cast<std::uint8_t>(stream.integer(256));
       }
       for (int i = 0; i < 50; ++i) {
+        options.crop_grid =
+            i % 2 == 0 ? CropGrid::kPixels : CropGrid::kFractional;
         const Image view =
             augment(image, options, draw_view(options, width, height, stream));
         ASSERT_EQ(view.width, 24);
@@ -170,7 +200,10 @@ TEST(Augment, MakesViewsOfPicturesOfAnyShape) {
 
 TEST(Augment, RefusesACropOutsideOfThePicture) {
   const Image image(8, 6, 3);
-  const ViewDraws draws{.crop_left = 3, .crop_width = 6, .crop_height = 6};
+  const ViewDraws draws{.crop = {3, 0, 9, 6}};
+  ViewOptions fractional;
+  fractional.crop_grid = CropGrid::kFractional;
+  EXPECT_THROW((void)augment(image, fractional, draws), std::invalid_argument);
   EXPECT_THROW((void)augment(image, {}, draws), std::invalid_argument);
 }
 

@@ -7,6 +7,9 @@ augment.safetensors holds, for pictures numbered P and parameter sets numbered K
     OP.values      [K] float64         the operation's parameter
     OP.P.K         [H, W, C] uint8     its result
     resize.boxes.P [K, 6] int64        left, top, width, height; new width, height
+                                       of resize.P.K (bicubic) and bilinear.P.K
+    part.boxes.P   [K, 7] float64      left, top, right, bottom (float32 values);
+                                       new width, height; 1 if bilinear
     evaluation.sizes [K, 2] int64      resize, crop
     pipeline.draws.P [K, 19] float64   see DRAWS
     pipeline.P.K, normalized.P.K       before and after normalisation
@@ -94,6 +97,41 @@ def add_operations(out, numbered):
                 out[f"{name}.{p}.{k}"] = tensor(function(picture, value))
 
 
+def fractional_box(rng, picture):
+    box = []
+    for side in (picture.width, picture.height):
+        box.append(np.sort(rng.uniform(0, side, 2).astype(np.float32)))
+    return [float(edge) for edge in np.stack(box).T.flat]
+
+
+# Pillow's resize of a part: pixels around it count where the filter reaches.
+def add_parts(out, numbered, rng):
+    for p, picture in numbered:
+        w, h = picture.size
+        whole = [0, 0, w, h]
+        half = np.float32([w / 3, h / 7, w, h])  # as wide and high as the result
+        rows = [whole + [w, h], whole + [1, 1], [*half, 11, 7], [*half, w, h]]
+        rows += [[0.25, 0.5, 0.75, 0.625, 9, 5], [0, 0.5, w, h, w, 13]]
+        rows += [[0, 0, 1, 1, 1, 1], [w - 1, 0, w, h, 1, h], [w - 1, 0, w, h, 1, 8]]
+        for size in [(28, 28), (28, 28), (96, 96), (224, 224), (31, 57), (200, 9), (3, 2)]:
+            rows += [fractional_box(rng, picture) + list(size) for _ in range(3)]
+        rows = [[float(x) for x in row] + [f] for row in rows for f in (0, 1)]
+        out[f"part.boxes.{p}"] = torch.tensor(rows, dtype=torch.float64)
+        for k, row in enumerate(rows):
+            size = (int(row[4]), int(row[5]))
+            kind = Image.Resampling.BILINEAR if row[6] else Image.Resampling.BICUBIC
+            out[f"part.{p}.{k}"] = tensor(picture.resize(size, kind, box=row[:4]))
+
+
+def add_bilinear_resizes(out, numbered):
+    for p, picture in numbered:
+        for k, row in enumerate(out[f"resize.boxes.{p}"].tolist()):
+            left, top, width, height, new_width, new_height = row
+            size = (new_height, new_width)
+            result = F.resized_crop(picture, top, left, height, width, size)
+            out[f"bilinear.{p}.{k}"] = tensor(result)
+
+
 def add_resizes(out, numbered, rng):
     for p, picture in numbered:
         whole = [0, 0, picture.width, picture.height]
@@ -172,6 +210,8 @@ def main(folder):
     add_resizes(out, numbered, rng)
     add_evaluations(out, numbered)
     add_pipelines(out, numbered, rng)
+    add_bilinear_resizes(out, numbered)
+    add_parts(out, numbered, rng)
     oracle.save(os.path.join(folder, "augment.safetensors"), out)
 
 

@@ -17,8 +17,16 @@
 
 #include "barlow/core/random.h"
 #include "barlow/data/image.h"
+#include "barlow/data/resample.h"
 
 namespace barlow::data {
+
+/// Where a crop's edges may lie.
+enum class CropGrid : std::uint8_t {
+  kPixels,      ///< between pixels, as torchvision's
+  kFractional,  ///< anywhere: places and sizes that differ by less than a pixel
+                ///< differ, which matters for pictures of a few dozen px
+};
 
 /// How random views are made. The defaults are the authors' first view; their
 /// second one has blur_probability 0.1 and solarize_probability 0.2.
@@ -38,6 +46,11 @@ struct ViewOptions {
   /// logarithm.
   double min_aspect = 3.0 / 4.0;
   double max_aspect = 4.0 / 3.0;
+
+  CropGrid crop_grid = CropGrid::kPixels;
+
+  /// Of the crop, when it is resized to the view.
+  Interpolation interpolation = Interpolation::kBicubic;
 
   /// Mirror left to right.
   double flip_probability = 0.5;
@@ -83,10 +96,7 @@ enum class JitterOp : std::uint8_t {
 /// All that is random about one view. Parameters are drawn also where their
 /// operation is not applied.
 struct ViewDraws {
-  int crop_left = 0;  ///< px of the picture, as the next three
-  int crop_top = 0;
-  int crop_width = 0;
-  int crop_height = 0;
+  RealBox crop;  ///< px of the picture; whole numbers on the grid of pixels
   bool flip = false;
   bool jitter = false;
   std::array<JitterOp, 4> jitter_order{
@@ -111,9 +121,14 @@ inline constexpr int kUniformsPerView = 53;
 
 /// Draws the parameters of one view of a width x height picture (px, >= 1).
 ///
-/// The crop is torchvision's RandomResizedCrop: up to ten tries of an area and
-/// an aspect, of which the first that fits is placed uniformly; if none fits,
-/// the largest central crop within the range of aspects.
+/// On the grid of pixels the crop is torchvision's RandomResizedCrop: up to ten
+/// tries of an area and an aspect, rounded to whole sides, of which the first
+/// that fits is placed uniformly; if none fits, the largest central crop within
+/// the range of aspects. A fractional crop is the first try, its sides not
+/// rounded but cut to the picture and then to the range of aspects, and at
+/// least 1 px; it is placed uniformly as well.
+///
+/// The crop lies inside the picture, whose sides are below 2^24 px.
 ///
 /// Exactly `kUniformsPerView` numbers u in [0, 1) are taken, in this order, so
 /// that no option changes what another option draws:
@@ -132,8 +147,9 @@ inline constexpr int kUniformsPerView = 53;
     int height,
     RandomStream& stream);
 
-/// Makes the view that `draws` describes: crop, resize (bicubic, antialiased),
-/// flip, jitter, grey, blur, solarize.
+/// Makes the view that `draws` describes: crop, resize (antialiased), flip,
+/// jitter, grey, blur, solarize. A crop on the grid of pixels is cut out before
+/// it is resized (`resize_crop`), a fractional one is not (`resize_part`).
 ///
 ///     image    [height, width, channels]   channels: 1 or 3
 ///     returns  [size, size, channels]
