@@ -25,6 +25,7 @@ using Action = std::function<int()>;
 void add_pretrain(CLI::App& program, Action& action);
 void add_knn(CLI::App& program, Action& action);
 void add_linear(CLI::App& program, Action& action);
+void add_verify(CLI::App& program, Action& action);
 void add_views(CLI::App& program, Action& action);
 
 }  // namespace barlow::app

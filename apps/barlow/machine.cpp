@@ -24,11 +24,17 @@ int cores_of_this_process() {
 
 }  // namespace
 
-int set_threads(std::int64_t requested) {
-  const int threads =
-      requested > 0 ? static_cast<int>(requested) : cores_of_this_process();
+int set_threads(std::int64_t requested, int sharing) {
+  const int share = std::max(1, cores_of_this_process() / sharing);
+  const int threads = requested > 0 ? static_cast<int>(requested) : share;
   at::set_num_threads(threads);
   return threads;
+}
+
+void print_error(const std::string& message) {
+  std::string line = "barlow: ";
+  line.append(message).append("\n");
+  std::cerr << line << std::flush;
 }
 
 void warn_about_slow_blas() {
@@ -36,10 +42,10 @@ void warn_about_slow_blas() {
                     dlsym(RTLD_DEFAULT, "openblas_get_config") != nullptr ||
                     dlsym(RTLD_DEFAULT, "bli_info_get_version_str") != nullptr;
   if (!fast) {
-    std::cerr
-        << "barlow: warning: LibTorch uses the reference BLAS here, about "
-           "a hundred times slower than OpenBLAS (Debian: apt-get install "
-           "libopenblas0-pthread)\n";
+    print_error(
+        "warning: LibTorch uses the reference BLAS here, about "
+        "a hundred times slower than OpenBLAS (Debian: apt-get install "
+        "libopenblas0-pthread)");
   }
 }
 

@@ -16,6 +16,7 @@
 #include "barlow/core/error.h"
 #include "barlow/core/text.h"
 #include "barlow/core/version.h"
+#include "barlow/machine.h"
 
 namespace barlow::app {
 namespace {
@@ -82,6 +83,7 @@ int run(int argc, char** argv) {
   add_pretrain(program, action);
   add_knn(program, action);
   add_linear(program, action);
+  add_verify(program, action);
   add_views(program, action);
   try {
     program.parse(normalized_arguments(argc, argv));
@@ -99,12 +101,12 @@ int main(int argc, char** argv) {
   try {
     return app::run(argc, argv);
   } catch (const UsageError& error) {
-    std::cerr << "barlow: " << error.what() << "\n";
+    app::print_error(error.what());
     return app::kExitUsage;
   } catch (const c10::Error& error) {
-    std::cerr << "barlow: " << error.what_without_backtrace() << "\n";
+    app::print_error(error.what_without_backtrace());
   } catch (const std::exception& error) {
-    std::cerr << "barlow: " << error.what() << "\n";
+    app::print_error(error.what());
   }
   return app::kExitFailed;
 }

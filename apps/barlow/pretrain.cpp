@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: MIT
 
+#include <atomic>
+#include <exception>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
 
+#include <c10/util/Exception.h>
+
 #include "barlow/commands.h"
+#include "barlow/core/error.h"
 #include "barlow/data/dataset.h"
+#include "barlow/dist/connect.h"
 #include "barlow/machine.h"
 #include "barlow/progress.h"
+#include "barlow/ranks.h"
 #include "barlow/recipe_flags.h"
 #include "barlow/signals.h"
 #include "barlow/train/run_folder.h"
+#include "barlow/train/setup.h"
 #include "barlow/train/trainer.h"
 
 namespace barlow::app {
@@ -26,12 +34,16 @@ constexpr const char* kDescription =
     "backbone.safetensors. If it holds a run already, that run continues to "
     "the same bits as if it had never stopped. SIGINT and SIGTERM finish the "
     "step, save and exit with 75.\n\n"
+    "Several devices: --ranks W starts W ranks here; started by torchrun, "
+    "mpirun or srun, the command finds its rank itself. Any number of ranks "
+    "computes the same training, and can continue it; only rank 0 uses OUT.\n\n"
     "Every recipe key is a flag below and also --set key=value.";
 
 struct PretrainArguments {
   std::string data;
   std::string out;
   RecipeFlags recipe;
+  RankFlags ranks;
 };
 
 train::Recipe effective_recipe(const PretrainArguments& arguments) {
@@ -43,47 +55,97 @@ train::Recipe effective_recipe(const PretrainArguments& arguments) {
   return arguments.recipe.resolve(base);
 }
 
-int pretrain(const PretrainArguments& arguments) {
-  const train::Recipe recipe = effective_recipe(arguments);
-  const auto dataset = data::open_dataset(arguments.data, data::Split::kTrain);
-  const int threads = set_threads(recipe.threads);
-  warn_about_slow_blas();
-  std::cout << "# effective recipe, also in " << arguments.out
-            << "/recipe.toml\n"
-            << train::recipe_to_toml(recipe) << "\n"
-            << threads << " threads of tensor operations, " << recipe.workers
-            << " workers for data\n";
-
-  Progress progress;
+// Of rank 0: what a user watches.
+train::TrainerEvents printing_events(Progress& progress) {
   train::TrainerEvents events;
-  events.on_start = [&](const train::RunPlan& plan) {
+  events.on_start = [&progress](const train::RunPlan& plan) {
     progress.start(plan);
   };
-  events.on_step = [&](const train::StepMetrics& m) {
-    progress.step(m);
+  events.on_step = [&progress](const train::StepMetrics& metrics) {
+    progress.step(metrics);
   };
-  events.on_warning = [&](const std::string& warning) {
+  events.on_warning = [&progress](const std::string& warning) {
     progress.finish_line();
-    std::cerr << "barlow: warning: " << warning << "\n";
+    print_error("warning: " + warning);
   };
-  const train::TrainOutcome outcome =
-      train::train(*dataset, recipe, arguments.out, events, stop_on_signals());
-  progress.finish_line();
+  return events;
+}
+
+int report(train::TrainOutcome outcome, const std::string& run) {
   switch (outcome) {
     case train::TrainOutcome::kInterrupted:
       std::cout << "interrupted and saved; the same command goes on from here"
                 << std::endl;
       return kExitInterrupted;
     case train::TrainOutcome::kAlreadyComplete:
-      std::cout << "this run is already complete: " << arguments.out
+      std::cout << "this run is already complete: " << run
                 << "/backbone.safetensors" << std::endl;
       return kExitDone;
     case train::TrainOutcome::kComplete:
       break;
   }
-  std::cout << "done: " << arguments.out << "/backbone.safetensors"
-            << std::endl;
+  std::cout << "done: " << run << "/backbone.safetensors" << std::endl;
   return kExitDone;
+}
+
+// One rank, or the only process.
+int train_here(
+    const PretrainArguments& arguments,
+    const train::Recipe& recipe,
+    const dist::Rendezvous& rendezvous) {
+  const auto dataset = data::open_dataset(arguments.data, data::Split::kTrain);
+  const int threads = set_threads(recipe.threads, rendezvous.local_size);
+  const torch::Device device =
+      train::select_device(recipe.device, rendezvous.local_rank);
+  const std::atomic<bool>& stop = stop_on_signals();
+  const bool first = rendezvous.rank == 0;
+  if (first) {
+    warn_about_slow_blas();
+    std::cout << "# effective recipe, also in " << arguments.out
+              << "/recipe.toml\n"
+              << train::recipe_to_toml(recipe) << "\n"
+              << threads << " threads of tensor operations, " << recipe.workers
+              << " workers for data, each rank" << std::endl;
+  }
+  const dist::ProcessGroup group =
+      dist::connect(rendezvous, arguments.ranks.connect_options(device));
+  Progress progress;
+  const train::TrainOutcome outcome = train::train(
+      *dataset,
+      recipe,
+      arguments.out,
+      printing_events(progress),
+      stop,
+      group);
+  progress.finish_line();
+  if (first) {
+    return report(outcome, arguments.out);
+  }
+  return outcome == train::TrainOutcome::kInterrupted ? kExitInterrupted
+                                                      : kExitDone;
+}
+
+int pretrain(const PretrainArguments& arguments) {
+  const train::Recipe recipe = effective_recipe(arguments);
+  if (arguments.ranks.launches()) {
+    // What is wrong with the recipe or the data is said once, not by each rank.
+    train::check_recipe(recipe);
+    static_cast<void>(data::open_dataset(arguments.data, data::Split::kTrain));
+    return launch_ranks(arguments.ranks.ranks());
+  }
+  const auto rendezvous = arguments.ranks.rendezvous();
+  if (!rendezvous) {
+    return train_here(arguments, recipe, {});
+  }
+  try {
+    return train_here(arguments, recipe, *rendezvous);
+  } catch (const UsageError& error) {
+    fail<UsageError>(name_rank(*rendezvous, error.what()));
+  } catch (const c10::Error& error) {
+    fail(name_rank(*rendezvous, error.what_without_backtrace()));
+  } catch (const std::exception& error) {
+    fail(name_rank(*rendezvous, error.what()));
+  }
 }
 
 }  // namespace
@@ -95,6 +157,7 @@ void add_pretrain(CLI::App& program, Action& action) {
   command->add_option("-o,--out", arguments->out, "folder of the run")
       ->type_name("RUN")
       ->required();
+  arguments->ranks.add_to(*command);
   arguments->recipe.add_to(*command, KeyFlags::kAll);
   command->callback([arguments, &action] {
     action = [arguments] {

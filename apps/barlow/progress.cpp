@@ -31,9 +31,11 @@ void Progress::start(const train::RunPlan& plan) {
   last_line_ = last_step_;
   std::cout << plan.images << " images, " << plan.steps_per_epoch
             << " steps an epoch, " << plan.total_steps << " in all; "
-            << plan.parameters << " parameters on " << plan.device
-            << "; loss over D = " << plan.embedding_size << " in "
-            << plan.loss_path << "\n";
+            << plan.parameters << " parameters on "
+            << (plan.ranks > 1 ? std::to_string(plan.ranks) + " ranks of "
+                               : std::string())
+            << plan.device << "; loss over D = " << plan.embedding_size
+            << " in " << plan.loss_path << "\n";
   if (plan.first_step > 0) {
     std::cout << "resuming after step " << plan.first_step << "\n";
   }

@@ -48,6 +48,7 @@ struct OpenBatch {
   detail::ImageBlock view_a;
   detail::ImageBlock view_b;
   std::vector<std::int64_t> images;
+  std::int64_t global_size;
   std::int64_t epoch;
   std::int64_t step;
 };
@@ -75,6 +76,7 @@ class TwoViewMaker final : public detail::BatchMaker<OpenBatch> {
         .view_a = block(slice.size(), options_.view_a),
         .view_b = block(slice.size(), options_.view_b),
         .images = {batch.begin() + slice.begin, batch.begin() + slice.end},
+        .global_size = static_cast<std::int64_t>(batch.size()),
         .epoch = epoch,
         .step = step_++};
   }
@@ -159,6 +161,7 @@ class TwoViewLoader::Impl {
         .view_a = batch.view_a.tensor(),
         .view_b = batch.view_b.tensor(),
         .images = std::move(batch.images),
+        .global_size = batch.global_size,
         .epoch = batch.epoch,
         .step = batch.step};
   }

@@ -10,6 +10,8 @@
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/linear.h>
 
+#include "model/synchronized_batch_norm.h"
+
 namespace barlow::model {
 namespace {
 
@@ -45,6 +47,16 @@ ConvolutionImpl::ConvolutionImpl(const ConvolutionOptions& options)
 
 torch::Tensor ConvolutionImpl::forward(const torch::Tensor& x) {
   const std::int64_t padding = options_.kernel_size / 2;
+  if (x.size(0) == 0) {
+    // A rank without rows: LibTorch's convolutions fail on empty tensors that
+    // are channels-last.
+    return at::conv2d(
+        x.contiguous(),
+        weight.contiguous(),
+        {},
+        options_.stride,
+        padding);
+  }
   return at::conv2d(x, weight, {}, options_.stride, padding);
 }
 
@@ -76,6 +88,18 @@ torch::Tensor BatchNormImpl::forward(const torch::Tensor& x) {
       options_.features,
       ", H, W], got ",
       x.sizes());
+  if (is_training() && group_.size() > 1) {
+    num_batches_tracked.add_(1);
+    return detail::synchronized_batch_norm(
+        x,
+        {weight,
+         bias,
+         running_mean,
+         running_var,
+         options_.momentum,
+         options_.epsilon},
+        group_);
+  }
   if (is_training()) {
     TORCH_CHECK_VALUE(
         x.numel() > options_.features,
@@ -93,6 +117,16 @@ torch::Tensor BatchNormImpl::forward(const torch::Tensor& x) {
       options_.momentum,
       options_.epsilon,
       at::globalContext().userEnabledCuDNN());
+}
+
+void synchronize_batch_norm(
+    torch::nn::Module& module,
+    const dist::ProcessGroup& group) {
+  for (const auto& part : module.modules(/*include_self=*/true)) {
+    if (auto* norm = dynamic_cast<BatchNormImpl*>(part.get())) {
+      norm->synchronize(group);
+    }
+  }
 }
 
 void BatchNormImpl::to(

@@ -276,6 +276,11 @@ void add_loss(FieldList& fields) {
        {"sample", LossPath::kSampleSpace}},
       "the two exact ways to the same loss; auto takes the cheaper",
       [](auto& r) -> auto& { return r.loss.path; });
+  fields.choice<Correlation>(
+      "correlation",
+      {{"global", Correlation::kGlobal}, {"per-rank", Correlation::kPerRank}},
+      "over the rows of all ranks (the method), or of each and averaged",
+      [](auto& r) -> auto& { return r.correlation; });
   fields.integer(
       "emulate_world_size",
       {1, 1e6},

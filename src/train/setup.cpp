@@ -17,25 +17,22 @@
 
 namespace barlow::train {
 
-torch::Device select_device(const std::string& name) {
-  if (name == "auto") {
-    return torch::cuda::is_available() ? torch::Device(torch::kCUDA, 0)
-                                       : torch::Device(torch::kCPU);
-  }
-  if (name == "cpu") {
+torch::Device select_device(const std::string& name, int local_rank) {
+  if (name == "cpu" || (name == "auto" && !torch::cuda::is_available())) {
     return torch::kCPU;
   }
   const bool numbered =
       name.starts_with("cuda:") && name.size() <= 8 && name.size() > 5 &&
       name.find_first_not_of("0123456789", 5) == std::string::npos;
-  if (name != "cuda" && !numbered) {
+  if (name != "auto" && name != "cuda" && !numbered) {
     fail<UsageError>(
         "device: found ",
         name,
         ", expected auto, cpu, cuda or cuda:N");
   }
-  const int index = numbered ? std::stoi(name.substr(5)) : 0;
-  const auto devices = static_cast<std::int64_t>(torch::cuda::device_count());
+  const auto devices = static_cast<int>(torch::cuda::device_count());
+  const int index =
+      numbered ? std::stoi(name.substr(5)) : local_rank % std::max(devices, 1);
   if (index >= devices) {
     fail<UsageError>(
         "device: found ",
@@ -96,7 +93,17 @@ std::unique_ptr<optim::Optimizer> make_optimizer(
       optim::AdamWOptions{.weight_decay = recipe.weight_decay});
 }
 
-data::TwoViewLoaderOptions loader_options(const Recipe& recipe) {
+TrainingStepOptions training_step_options(const Recipe& recipe) {
+  return {
+      .loss = recipe.loss,
+      .correlation = recipe.correlation,
+      .loss_scale = recipe.loss_scale,
+      .precision = recipe.precision};
+}
+
+data::TwoViewLoaderOptions loader_options(
+    const Recipe& recipe,
+    const dist::ProcessGroup& group) {
   return {
       .global_batch_size = recipe.batch_size,
       .seed = recipe.seed,
@@ -107,6 +114,8 @@ data::TwoViewLoaderOptions loader_options(const Recipe& recipe) {
       .normalization = recipe.normalization,
       .workers = static_cast<int>(recipe.workers),
       .queue_batches = static_cast<int>(recipe.queue_batches),
+      .rank = group.rank(),
+      .world_size = group.size(),
       .memory_format = data::MemoryFormat::kChannelsLast};
 }
 

@@ -3,22 +3,19 @@
 #include "barlow/train/trainer.h"
 
 #include <chrono>
-#include <fstream>
+#include <memory>
+#include <optional>
 #include <sstream>
-#include <string_view>
 #include <utility>
 
-#include "barlow/core/error.h"
-#include "barlow/core/text.h"
-#include "barlow/core/version.h"
+#include "barlow/dist/named_tensors.h"
 #include "barlow/loss/planner.h"
 #include "barlow/model/named_state.h"
-#include "barlow/state/atomic_file.h"
-#include "barlow/state/checkpoint_store.h"
-#include "barlow/train/run_folder.h"
 #include "barlow/train/setup.h"
 #include "barlow/train/training_step.h"
+#include "train/agreement.h"
 #include "train/fingerprint.h"
+#include "train/run_files.h"
 
 namespace barlow::train {
 namespace {
@@ -50,14 +47,17 @@ NamedTensors take_prefixed(const NamedTensors& all, const std::string& prefix) {
   return part;
 }
 
-const std::string& metadata_value(
-    const state::TensorFile& checkpoint,
-    const std::string& key) {
-  const auto entry = checkpoint.metadata.find(key);
-  if (entry == checkpoint.metadata.end()) {
-    fail("checkpoint without \"", key, "\" in its metadata: not a run's");
-  }
-  return entry->second;
+// Rank 0's, which alone reads the folder.
+RunProgress share_progress(
+    const RunProgress& progress,
+    const dist::ProcessGroup& group) {
+  std::ostringstream own;
+  own.precision(17);
+  own << progress.step << " " << progress.time_s << " " << progress.complete;
+  std::istringstream text(group.broadcast_text(own.str()));
+  RunProgress shared;
+  text >> shared.step >> shared.time_s >> shared.complete;
+  return shared;
 }
 
 template <class Function, class... Args>
@@ -72,107 +72,99 @@ class Run {
   Run(const data::Dataset& dataset,
       const Recipe& recipe,
       const std::filesystem::path& folder,
-      const TrainerEvents& events)
+      const TrainerEvents& events,
+      const dist::ProcessGroup& group)
       : recipe_(recipe),
-        events_(events),
-        paths_(folder),
-        device_(select_device(recipe.device)),
-        fingerprint_(dataset_fingerprint(dataset)),
-        loader_(dataset, loader_options(recipe)),
+        events_(group.rank() == 0 ? events : TrainerEvents()),
+        group_(group),
+        device_(select_device(recipe.device, group.local_rank())),
+        loader_(dataset, loader_options(recipe, group)),
         steps_per_epoch_(loader_.steps_per_epoch()),
         total_steps_(steps_per_epoch_ * recipe.epochs),
-        lock_(paths_),
         model_(make_model(recipe, device_)),
-        optimizer_(make_optimizer(recipe, model_)),
-        checkpoints_(paths_.checkpoints, recipe.keep_checkpoints) {
+        optimizer_(make_optimizer(recipe, model_)) {
+    const std::string fingerprint = dataset_fingerprint(dataset);
+    require_same_run(recipe_, fingerprint, group_);
+    if (group_.rank() == 0) {
+      // Only now: a refused recipe or data set leaves no folder.
+      files_ = std::make_unique<RunFiles>(
+          folder,
+          RunIdentity{recipe_, fingerprint, group_.size()});
+    }
     resume();
-    state::write_text_atomically(paths_.recipe, recipe_to_toml(recipe_));
+    training_step_ = std::make_unique<TrainingStep>(
+        model_,
+        *optimizer_,
+        training_step_options(recipe_),
+        group_);
+    if (files_) {
+      files_->write_recipe();
+    }
     call(events_.on_start, plan(dataset.size()));
   }
 
   TrainOutcome run(const std::atomic<bool>& stop) {
-    if (step_ == total_steps_ && std::filesystem::exists(paths_.backbone)) {
+    if (progress_.step == total_steps_ && progress_.complete) {
       return TrainOutcome::kAlreadyComplete;
     }
-    MetricsLog log(paths_.metrics, step_);
-    loader_.start(step_);
-    while (step_ < total_steps_) {
+    std::optional<MetricsLog> log;
+    if (files_) {
+      log.emplace(files_->paths().metrics, progress_.step);
+    }
+    loader_.start(progress_.step);
+    while (progress_.step < total_steps_) {
       const StepMetrics metrics = one_step();
-      if (step_ % recipe_.log_every_steps == 0 || step_ == total_steps_) {
-        log.append(metrics);
+      const std::int64_t step = progress_.step;
+      const bool last = step == total_steps_;
+      if (log && (step % recipe_.log_every_steps == 0 || last)) {
+        log->append(metrics);
       }
       call(events_.on_step, metrics);
-      const bool stopping = stop.load() && step_ < total_steps_;
-      if (stopping || step_ == total_steps_ || checkpoint_due()) {
+      const bool stopping = any_rank(stop.load()) && !last;
+      if (stopping || last || checkpoint_due()) {
         save();
       }
       if (stopping) {
         return TrainOutcome::kInterrupted;
       }
     }
-    save_backbone();
+    if (files_) {
+      files_->save_backbone(
+          model::named_state(*model_->backbone()),
+          progress_.step);
+    }
     return TrainOutcome::kComplete;
   }
 
  private:
+  // From rank 0's newest checkpoint, or its initial weights: whatever the other
+  // ranks had, all now have the same.
   void resume() {
-    const auto loaded = checkpoints_.load_latest();
-    if (!loaded) {
-      refuse_other_recipe_without_checkpoint();
+    NamedTensors tensors = training_tensors();
+    if (files_) {
+      auto saved = files_->load([&](const std::string& warning) {
+        call(events_.on_warning, warning);
+      });
+      if (saved) {
+        tensors = std::move(saved->tensors);
+        progress_ = saved->progress;
+      }
+    }
+    progress_ = share_progress(progress_, group_);
+    if (progress_.step == 0 && group_.size() == 1) {
       return;
     }
-    for (const std::string& warning : loaded->warnings) {
-      call(events_.on_warning, warning);
-    }
-    refuse_another_run(loaded->file);
-    model::load_state(
-        *model_,
-        take_prefixed(loaded->file.tensors, kModelPrefix));
-    optimizer_->load_state(
-        take_prefixed(loaded->file.tensors, kOptimizerPrefix));
-    step_ = loaded->step;
-    earlier_s_ = std::stod(metadata_value(loaded->file, "time_s"));
+    tensors = dist::broadcast_named_tensors(tensors, group_);
+    model::load_state(*model_, take_prefixed(tensors, kModelPrefix));
+    optimizer_->load_state(take_prefixed(tensors, kOptimizerPrefix));
   }
 
-  void refuse_another_run(const state::TensorFile& checkpoint) const {
-    Recipe saved;
-    read_recipe_text(
-        saved,
-        metadata_value(checkpoint, "recipe"),
-        "the checkpoint's recipe");
-    refuse_differences(saved);
-    const std::string& fingerprint = metadata_value(checkpoint, "dataset");
-    if (fingerprint != fingerprint_) {
-      fail(
-          paths_.folder.string(),
-          ": the run was made on other data: found ",
-          fingerprint_,
-          ", expected ",
-          fingerprint);
-    }
-  }
-
-  // A run stopped before its first checkpoint has computed nothing worth
-  // keeping, but a user who changes the recipe there should be told.
-  void refuse_other_recipe_without_checkpoint() const {
-    if (!std::filesystem::exists(paths_.recipe)) {
-      return;
-    }
-    Recipe saved;
-    read_recipe_file(saved, paths_.recipe);
-    refuse_differences(saved);
-  }
-
-  void refuse_differences(const Recipe& saved) const {
-    const std::vector<std::string> differences =
-        resume_differences(saved, recipe_);
-    if (!differences.empty()) {
-      fail<UsageError>(
-          paths_.folder.string(),
-          ": holds a run of another recipe (",
-          join(differences, "; "),
-          "); use its values, or another --out");
-    }
+  // The model's and the optimiser's, sharing memory with them.
+  [[nodiscard]] NamedTensors training_tensors() const {
+    NamedTensors tensors;
+    add_prefixed(tensors, kModelPrefix, model::named_state(*model_));
+    add_prefixed(tensors, kOptimizerPrefix, optimizer_->state());
+    return tensors;
   }
 
   RunPlan plan(std::int64_t images) const {
@@ -180,19 +172,24 @@ class Run {
     plan.images = images;
     plan.steps_per_epoch = steps_per_epoch_;
     plan.total_steps = total_steps_;
-    plan.first_step = step_;
+    plan.first_step = progress_.step;
     plan.embedding_size = model_->embedding_dim();
     plan.parameters = model::count_parameters(*model_);
+    plan.ranks = group_.size();
     plan.device = device_.str();
     plan.loss_path = loss_path_name();
     return plan;
   }
 
   [[nodiscard]] std::string loss_path_name() const {
+    const bool global = recipe_.correlation == Correlation::kGlobal;
+    const std::int64_t ranks = group_.size();
+    const std::int64_t rows = (recipe_.batch_size + ranks - 1) / ranks;
     const LossShape shape{
-        .samples = recipe_.batch_size,
+        .samples = global ? recipe_.batch_size : rows,
         .features = model_->embedding_dim(),
-        .rows_per_rank = recipe_.batch_size};
+        .ranks = global ? ranks : 1,
+        .rows_per_rank = rows};
     return plan_loss_path(shape, recipe_.loss.path).path ==
                    LossPath::kSampleSpace
                ? "sample space"
@@ -205,20 +202,15 @@ class Run {
     const data::TwoViewBatch batch = loader_.next();
     const double waited = loader_.seconds_waiting() - waited_before;
     const optim::LearningRates rates =
-        learning_rates(recipe_, step_, steps_per_epoch_);
-    const TrainingStepResult result = training_step(
-        model_,
-        *optimizer_,
+        learning_rates(recipe_, progress_.step, steps_per_epoch_);
+    const TrainingStepResult result = training_step_->run(
         batch.view_a.to(device_),
         batch.view_b.to(device_),
-        rates,
-        {.loss = recipe_.loss,
-         .loss_scale = recipe_.loss_scale,
-         .precision = recipe_.precision});
-    ++step_;
+        rates);
+    ++progress_.step;
     const double elapsed = seconds_since(start);
     return {
-        .step = step_,
+        .step = progress_.step,
         .epoch = batch.epoch,
         .loss = result.loss,
         .invariance = result.invariance,
@@ -227,56 +219,55 @@ class Run {
         .learning_rate_biases = rates.biases,
         .gradient_norm = result.gradient_norm,
         .constant_features = result.constant_features,
-        .images_per_s = static_cast<double>(batch.images.size()) / elapsed,
+        .images_per_s = static_cast<double>(batch.global_size) / elapsed,
         .wait_share = waited / elapsed,
-        .time_s = earlier_s_ + seconds_since(start_)};
+        .time_s = time_s()};
+  }
+
+  // A signal reaches ranks at different times; all must leave at one step.
+  [[nodiscard]] bool any_rank(bool own) const {
+    if (group_.size() == 1) {
+      return own;
+    }
+    torch::Tensor count = torch::full({1}, own ? 1 : 0, torch::kInt64);
+    group_.all_reduce_sum_(count);
+    return count.item<std::int64_t>() > 0;
   }
 
   [[nodiscard]] bool checkpoint_due() const {
     const std::int64_t every = recipe_.checkpoint_every_steps > 0
                                    ? recipe_.checkpoint_every_steps
                                    : steps_per_epoch_;
-    return step_ % every == 0;
+    return progress_.step % every == 0;
   }
 
   void save() {
-    state::TensorFile checkpoint;
-    add_prefixed(checkpoint.tensors, kModelPrefix, model::named_state(*model_));
-    add_prefixed(checkpoint.tensors, kOptimizerPrefix, optimizer_->state());
-    checkpoint.metadata = {
-        {"recipe", recipe_to_toml(recipe_)},
-        {"dataset", fingerprint_},
-        {"step", std::to_string(step_)},
-        {"time_s", std::to_string(earlier_s_ + seconds_since(start_))},
-        {"barlow_version", kVersion}};
-    call(events_.on_checkpoint, checkpoints_.save(step_, checkpoint));
+    if (files_) {
+      call(
+          events_.on_checkpoint,
+          files_->save(
+              {.tensors = training_tensors(),
+               .progress = {.step = progress_.step, .time_s = time_s()}}));
+    }
   }
 
-  void save_backbone() const {
-    state::write_safetensors(
-        paths_.backbone,
-        {.tensors = model::named_state(*model_->backbone()),
-         .metadata = {
-             {"format", "barlow-backbone"},
-             {"recipe", recipe_to_toml(recipe_)},
-             {"step", std::to_string(step_)},
-             {"barlow_version", kVersion}}});
+  // Including the processes before this one.
+  [[nodiscard]] double time_s() const {
+    return progress_.time_s + seconds_since(start_);
   }
 
   Recipe recipe_;
   TrainerEvents events_;
-  RunPaths paths_;
+  dist::ProcessGroup group_;
   torch::Device device_;
-  std::string fingerprint_;
   data::TwoViewLoader loader_;
   std::int64_t steps_per_epoch_;
   std::int64_t total_steps_;
-  RunLock lock_;  // taken last: a refused recipe or data set leaves no folder
   model::BarlowTwins model_;
   std::unique_ptr<optim::Optimizer> optimizer_;
-  state::CheckpointStore checkpoints_;
-  std::int64_t step_ = 0;
-  double earlier_s_ = 0;  // training time of the processes before this one
+  std::unique_ptr<RunFiles> files_;  // rank 0's
+  std::unique_ptr<TrainingStep> training_step_;
+  RunProgress progress_;
   std::chrono::steady_clock::time_point start_ =
       std::chrono::steady_clock::now();
 };
@@ -288,9 +279,15 @@ TrainOutcome train(
     const Recipe& recipe,
     const std::filesystem::path& run,
     const TrainerEvents& events,
-    const std::atomic<bool>& stop) {
-  check_recipe(recipe);
-  return Run(dataset, recipe, run, events).run(stop);
+    const std::atomic<bool>& stop,
+    const dist::ProcessGroup& group) {
+  try {
+    check_recipe(recipe);
+    return Run(dataset, recipe, run, events, group).run(stop);
+  } catch (const std::exception& error) {
+    group.announce_failure(error.what());
+    throw;
+  }
 }
 
 }  // namespace barlow::train

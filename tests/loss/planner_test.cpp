@@ -73,6 +73,16 @@ TEST(LossPlanner, SendsAQuarterAtThePapersSetting) {
   EXPECT_EQ(plan.path, LossPath::kSampleSpace);
 }
 
+TEST(LossPlanner, SendsAQuarterAlsoOnFourRanks) {
+  // AnySplit's tests hold these counts against the messages that are sent.
+  const LossPlan plan = plan_loss_path(
+      {.samples = 2048, .features = 8192, .ranks = 4, .rows_per_rank = 512});
+  EXPECT_GT(plan.sample_space.communicated_bytes, 0);
+  EXPECT_LE(
+      plan.sample_space.communicated_bytes,
+      0.26 * plan.feature_space.communicated_bytes);
+}
+
 TEST(LossPlanner, NeedsNoCommunicationInASingleProcess) {
   const LossPlan plan = plan_loss_path(single_process(100, 200));
   EXPECT_EQ(plan.feature_space.communicated_bytes, 0);

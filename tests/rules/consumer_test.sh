@@ -12,18 +12,31 @@ trap 'rm -rf "$work"' EXIT
   cat "$work/log"
   exit 1
 }
-cp -r "$ROOT/examples/consumer" "$work/source" # away from barlow's own headers
-"$cmake" -S "$work/source" -B "$work/build" -G "$generator" \
-  -D CMAKE_BUILD_TYPE=Release -D "CMAKE_PREFIX_PATH=$work/installed" \
-  -D "Torch_DIR=$torch_dir" \
-  > "$work/log" 2>&1 &&
-  "$cmake" --build "$work/build" >> "$work/log" 2>&1 || {
-  cat "$work/log"
-  exit 1
+# example NAME: its output is in $work/output.
+example() {
+  cp -r "$ROOT/examples/$1" "$work/$1" # away from barlow's own headers
+  "$cmake" -S "$work/$1" -B "$work/$1/build" -G "$generator" \
+    -D CMAKE_BUILD_TYPE=Release -D "CMAKE_PREFIX_PATH=$work/installed" \
+    -D "Torch_DIR=$torch_dir" \
+    > "$work/log" 2>&1 &&
+    "$cmake" --build "$work/$1/build" >> "$work/log" 2>&1 || {
+    cat "$work/log"
+    exit 1
+  }
+  "$work/$1/build/$1" | tee "$work/output"
 }
-"$work/build/consumer" | tee "$work/output"
+
+example consumer
 grep -qE '^loss [0-9]+\.[0-9]+ = invariance [0-9.]+ \+ 0\.0051 x redundancy' \
   "$work/output"
+
+# Both lines name the same loss and gradient, to five digits.
+example distributed
+[[ $(wc -l < "$work/output") == 2 ]]
+[[ $(awk '{ printf "%.4g %.4g\n", $4, $6 }' "$work/output" | sort -u | wc -l) == 1 ]] || {
+  echo "one process and three ranks do not agree"
+  exit 1
+}
 
 # What else a package consists of.
 "$work/installed/bin/barlow" --version

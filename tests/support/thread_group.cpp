@@ -82,9 +82,9 @@ class ThreadBackend : public dist::ProcessGroupBackend {
     return static_cast<int>(meeting_->calls().size());
   }
 
-  void all_reduce_sum_(torch::Tensor& tensor) override {
+  dist::PendingCollective start_all_reduce_sum(torch::Tensor& tensor) override {
     const torch::NoGradGuard no_grad;
-    meet({describe("all_reduce_sum_", tensor, 0), tensor});
+    meet({describe("all_reduce_sum", tensor, 0), tensor});
     torch::Tensor sum = meeting_->calls()[0].tensor.clone();
     for (std::size_t other = 1; other < meeting_->calls().size(); ++other) {
       sum += meeting_->calls()[other].tensor;
@@ -92,7 +92,20 @@ class ThreadBackend : public dist::ProcessGroupBackend {
     meeting_->arrive_and_wait();  // all have read: the tensors may change
     tensor.copy_(sum);
     count(sum, &Traffic::all_reduced_bytes);
+    return {};  // done already
   }
+
+  void broadcast_(torch::Tensor& tensor, int root) override {
+    const torch::NoGradGuard no_grad;
+    meet({describe("broadcast", tensor, 0), tensor});
+    const torch::Tensor sent =
+        meeting_->calls()[static_cast<std::size_t>(root)].tensor.clone();
+    meeting_->arrive_and_wait();
+    tensor.copy_(sent);
+    count(sent, &Traffic::broadcast_bytes);
+  }
+
+  void announce_failure(const std::string& /*reason*/) override {}
 
   torch::Tensor all_gather_rows(
       const torch::Tensor& rows,

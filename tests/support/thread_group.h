@@ -16,6 +16,7 @@ struct Traffic {
   std::int64_t calls = 0;
   std::int64_t all_reduced_bytes = 0;  ///< sum of the tensors' sizes
   std::int64_t gathered_bytes = 0;     ///< sum of the results' sizes
+  std::int64_t broadcast_bytes = 0;    ///< sum of the tensors' sizes
 };
 
 /// Calls `body` on `ranks` threads at once, each with its handle to one group,

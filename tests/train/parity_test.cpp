@@ -55,13 +55,12 @@ TEST(TrainingStep, FollowsPythonTorchForTwentySteps) {
   ASSERT_EQ(expected.size(0), 20);
   for (std::int64_t step = 0; step < expected.size(0); ++step) {
     const double factor = static_cast<double>(step) / 500;
-    const TrainingStepResult result = training_step(
-        model,
-        *optimizer,
-        steps.at(step_name(step) + ".a"),
-        steps.at(step_name(step) + ".b"),
-        {.weights = 0.2 * factor, .biases = 0.0048 * factor},
-        {.loss = recipe.loss});
+    const TrainingStepResult result =
+        TrainingStep(model, *optimizer, {.loss = recipe.loss})
+            .run(
+                steps.at(step_name(step) + ".a"),
+                steps.at(step_name(step) + ".b"),
+                {.weights = 0.2 * factor, .biases = 0.0048 * factor});
     const double reference = expected[step].item<double>();
     EXPECT_NEAR(result.loss, reference, 1e-4 * reference) << "step " << step;
   }
@@ -82,13 +81,9 @@ TEST(TrainingStep, FollowsPythonTorchInFloat64WithFullRates) {
           .narrow(0, 0, 16)
           .to(torch::kFloat64);
     };
-    const TrainingStepResult result = training_step(
-        model,
-        *optimizer,
-        view(".a"),
-        view(".b"),
-        {.weights = 0.2, .biases = 0.0048},
-        {.loss = recipe.loss});
+    const TrainingStepResult result =
+        TrainingStep(model, *optimizer, {.loss = recipe.loss})
+            .run(view(".a"), view(".b"), {.weights = 0.2, .biases = 0.0048});
     const double reference = expected[step].item<double>();
     EXPECT_NEAR(result.loss, reference, 1e-7 * reference) << "step " << step;
   }
@@ -101,13 +96,15 @@ TEST(TrainingStep, InBFloat16StaysNearFloat32AndKeepsFloat32Parameters) {
   const Recipe recipe = parity_recipe();
   model::BarlowTwins model = oracle_model(recipe, torch::kFloat32);
   const auto optimizer = make_optimizer(recipe, model);
-  const TrainingStepResult result = training_step(
-      model,
-      *optimizer,
-      steps.at("00.a"),
-      steps.at("00.b"),
-      {.weights = 0.2, .biases = 0.0048},
-      {.loss = recipe.loss, .precision = Precision::kBFloat16});
+  const TrainingStepResult result =
+      TrainingStep(
+          model,
+          *optimizer,
+          {.loss = recipe.loss, .precision = Precision::kBFloat16})
+          .run(
+              steps.at("00.a"),
+              steps.at("00.b"),
+              {.weights = 0.2, .biases = 0.0048});
   const double reference = steps.at("losses")[0].item<double>();
   EXPECT_NEAR(result.loss, reference, 0.02 * reference);
   EXPECT_NE(result.loss, reference);
@@ -122,13 +119,11 @@ TEST(TrainingStep, LossScaleMultipliesTheGradientAndNotTheLoss) {
   const auto first_step = [&](double scale) {
     model::BarlowTwins model = make_model(recipe, torch::kCPU);
     const auto optimizer = make_optimizer(recipe, model);
-    return training_step(
-        model,
-        *optimizer,
-        steps.at("00.a"),
-        steps.at("00.b"),
-        {},
-        {.loss = recipe.loss, .loss_scale = scale});
+    return TrainingStep(
+               model,
+               *optimizer,
+               {.loss = recipe.loss, .loss_scale = scale})
+        .run(steps.at("00.a"), steps.at("00.b"), {});
   };
   const TrainingStepResult plain = first_step(1.0);
   const TrainingStepResult scaled = first_step(0.25);  // exact in binary

@@ -27,6 +27,7 @@ struct TwoViewBatch {
   torch::Tensor view_a;
   torch::Tensor view_b;
   std::vector<std::int64_t> images;  ///< numbers in the data set, n of them
+  std::int64_t global_size = 0;      ///< images of all ranks' parts together
   std::int64_t epoch = 0;            ///< step / steps_per_epoch
   std::int64_t step = 0;             ///< since the start of training
 };

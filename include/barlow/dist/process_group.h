@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,9 +15,31 @@
 
 namespace barlow::dist {
 
+/// A collective that was started and may still run. Move-only; its tensor must
+/// not be read or written before `wait` has returned.
+class PendingCollective {
+ public:
+  /// One that is complete.
+  PendingCollective() = default;
+  explicit PendingCollective(std::function<void()> wait)
+      : wait_(std::move(wait)) {}
+  PendingCollective(const PendingCollective&) = delete;
+  PendingCollective& operator=(const PendingCollective&) = delete;
+  PendingCollective(PendingCollective&&) = default;
+  PendingCollective& operator=(PendingCollective&&) = default;
+  ~PendingCollective() = default;
+
+  /// Returns when the result is there; on a GPU, when later work of the current
+  /// stream will find it. Throws what the collective failed with. Once only.
+  void wait();
+
+ private:
+  std::function<void()> wait_;  // null: complete
+};
+
 /// What a backend provides. Implementations may assume that every rank makes
 /// the same calls in the same order, with equal dtypes, and equal shapes but
-/// for the rows of `all_gather_rows`.
+/// for the rows of `all_gather_rows`. They work on tensors of any device.
 class ProcessGroupBackend {
  public:
   ProcessGroupBackend() = default;
@@ -27,10 +51,13 @@ class ProcessGroupBackend {
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
-  virtual void all_reduce_sum_(torch::Tensor& tensor) = 0;
+  [[nodiscard]] virtual int local_rank() const { return 0; }
+  virtual PendingCollective start_all_reduce_sum(torch::Tensor& tensor) = 0;
   virtual torch::Tensor all_gather_rows(
       const torch::Tensor& rows,
       const std::vector<std::int64_t>& row_counts) = 0;
+  virtual void broadcast_(torch::Tensor& tensor, int root) = 0;
+  virtual void announce_failure(const std::string& reason) = 0;
 };
 
 /// Handle to a group; copies share the backend.
@@ -38,6 +65,12 @@ class ProcessGroupBackend {
 /// A default-constructed group is a single process: rank 0 of 1, whose
 /// collectives are identities and need no environment, port or launcher. Code
 /// that uses a group therefore has no branch for "not distributed".
+///
+/// All members but rank, size and local_rank are collective calls: every rank
+/// makes them in the same order. They throw Error when a peer is lost or does
+/// not answer within the group's time-out, naming this rank, the operation and,
+/// where it is known, the rank that was lost; the group is useless from then
+/// on.
 ///
 /// Thread-compatible: one thread at a time may use a group.
 class ProcessGroup {
@@ -52,9 +85,19 @@ class ProcessGroup {
   /// The number of ranks (the world size), at least 1.
   [[nodiscard]] int size() const { return backend_ ? backend_->size() : 1; }
 
+  /// This process's number among those of its machine, from 0.
+  [[nodiscard]] int local_rank() const {
+    return backend_ ? backend_->local_rank() : 0;
+  }
+
   /// Replaces `tensor` on every rank by the sum over ranks. Contiguous; no
   /// gradient flows through it. All ranks obtain the same bits.
   void all_reduce_sum_(torch::Tensor& tensor) const;
+
+  /// The same, without waiting: other work, and other collectives, may go on
+  /// while numbers travel. `tensor` shares memory with the caller's.
+  [[nodiscard]] PendingCollective start_all_reduce_sum(
+      torch::Tensor tensor) const;
 
   /// The rows of all ranks below each other in rank order.
   ///
@@ -70,6 +113,22 @@ class ProcessGroup {
   /// Every rank's `count`, in rank order.
   [[nodiscard]] std::vector<std::int64_t> gather_counts(
       std::int64_t count) const;
+
+  /// Every rank's text, in rank order.
+  [[nodiscard]] std::vector<std::string> gather_texts(
+      const std::string& text) const;
+
+  /// Overwrites `tensor`, contiguous, by that of rank `root`.
+  void broadcast_(torch::Tensor& tensor, int root = 0) const;
+
+  /// Rank `root`'s text.
+  [[nodiscard]] std::string broadcast_text(
+      const std::string& text,
+      int root = 0) const;
+
+  /// Tells the peers why this rank is about to leave, so that their messages
+  /// can. Not collective, never throws.
+  void announce_failure(const std::string& reason) const noexcept;
 
  private:
   std::shared_ptr<ProcessGroupBackend> backend_;  // null: a single process

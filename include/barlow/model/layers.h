@@ -20,6 +20,8 @@
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
 
+#include "barlow/dist/process_group.h"
+
 namespace barlow::model {
 
 struct ConvolutionOptions {
@@ -65,13 +67,21 @@ struct BatchNormOptions {
 /// running statistics (unbiased variance) by `momentum`; in evaluation mode it
 /// uses the running statistics and changes nothing. Statistics of bfloat16
 /// inputs are accumulated and kept in float32.
-/// Throws c10::ValueError if x has another shape, or, in training mode, only
-/// one value per channel.
+///
+/// Once `synchronize` has given it a group of more than one rank, the batch is
+/// that of all ranks: x is then this rank's rows, n may differ between ranks
+/// and be 0, and forward in training mode and its backward pass are collective,
+/// of 2 C + 1 and 2 C float64 numbers. Its gradient cannot be differentiated
+/// again. Without, at::batch_norm is called. Throws c10::ValueError if x has
+/// another shape, or, in training mode, only one value per channel.
 class BatchNormImpl : public torch::nn::Module {
  public:
   explicit BatchNormImpl(const BatchNormOptions& options);
 
   torch::Tensor forward(const torch::Tensor& x);
+
+  /// The ranks whose rows form the batch, from the next forward pass on.
+  void synchronize(const dist::ProcessGroup& group) { group_ = group; }
 
   [[nodiscard]] const BatchNormOptions& options() const { return options_; }
 
@@ -90,8 +100,14 @@ class BatchNormImpl : public torch::nn::Module {
 
  private:
   BatchNormOptions options_;
+  dist::ProcessGroup group_;
 };
 TORCH_MODULE(BatchNorm);
+
+/// Calls `synchronize` of every BatchNorm in `module`.
+void synchronize_batch_norm(
+    torch::nn::Module& module,
+    const dist::ProcessGroup& group);
 
 enum class Bias { kNone, kLearned };
 

@@ -22,6 +22,13 @@ namespace barlow::train {
 enum class OptimizerKind { kLars, kClippedLars, kSgd, kAdamW };
 enum class Precision { kFloat32, kBFloat16 };
 
+/// Over which rows the cross-correlation matrix is taken.
+enum class Correlation {
+  kGlobal,   ///< all ranks': the method
+  kPerRank,  ///< each rank's own, losses averaged: another objective, whose
+             ///< value and minimum depend on the number of ranks; to compare
+};
+
 /// Defaults are the authors' recipe for ImageNet at batch 2048 (paper, section
 /// 3.2). Meaning and range of each field: `recipe_fields`, which is also what
 /// `barlow pretrain --help` prints.
@@ -48,6 +55,7 @@ struct Recipe {
   std::string projector = "8192-8192-8192";
 
   BarlowTwinsLossOptions loss;
+  Correlation correlation = Correlation::kGlobal;
   double loss_scale = 1.0;
 
   OptimizerKind optimizer = OptimizerKind::kLars;

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "barlow/data/dataset.h"
+#include "barlow/dist/process_group.h"
 #include "barlow/train/metrics.h"
 #include "barlow/train/recipe.h"
 
@@ -24,11 +25,12 @@ struct RunPlan {
   std::int64_t first_step = 0;  ///< steps already done, > 0 at a resume
   std::int64_t embedding_size = 0;
   std::int64_t parameters = 0;
+  int ranks = 1;
   std::string device;
   std::string loss_path;
 };
 
-/// Called on the training thread; each may be empty.
+/// Called on the training thread of rank 0; each may be empty.
 struct TrainerEvents {
   std::function<void(const RunPlan&)> on_start;
   std::function<void(const StepMetrics&)> on_step;
@@ -53,13 +55,20 @@ enum class TrainOutcome {
 /// fingerprint; order and augmentation are functions of the step and need no
 /// state. A kill at any moment loses at most the steps since the last one.
 ///
-/// Throws Error and UsageError; the folder then holds what it held at the last
-/// checkpoint.
+/// Distribution. Collective: each rank of `group` calls it with the same
+/// recipe, but for what belongs to its machine, on the same data, which is
+/// checked. Only rank 0 uses `run`; a checkpoint can be continued by any number
+/// of ranks. Runs on any number of ranks compute the same steps up to rounding
+/// in float32. `stop` on one rank stops all, after the same step.
+///
+/// Throws Error and UsageError, having told the other ranks why; the folder
+/// then holds what it held at the last checkpoint.
 [[nodiscard]] TrainOutcome train(
     const data::Dataset& dataset,
     const Recipe& recipe,
     const std::filesystem::path& run,
     const TrainerEvents& events,
-    const std::atomic<bool>& stop);
+    const std::atomic<bool>& stop,
+    const dist::ProcessGroup& group = {});
 
 }  // namespace barlow::train

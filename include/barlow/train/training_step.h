@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include <torch/types.h>
 
+#include "barlow/dist/gradient_averager.h"
 #include "barlow/dist/process_group.h"
 #include "barlow/loss/barlow_twins_loss.h"
 #include "barlow/model/twins.h"
@@ -18,11 +20,14 @@ namespace barlow::train {
 
 struct TrainingStepOptions {
   BarlowTwinsLossOptions loss;
+  Correlation correlation = Correlation::kGlobal;
   double loss_scale = 1.0;  ///< multiplies the gradient, > 0
   Precision precision = Precision::kFloat32;
+  dist::GradientAveragerOptions exchange{};
 };
 
-/// What a step computed, on the host. `loss` is not scaled by loss_scale.
+/// What a step computed, on the host, equal on all ranks. `loss` is not scaled
+/// by loss_scale.
 struct TrainingStepResult {
   double loss = 0;
   double invariance = 0;
@@ -33,21 +38,45 @@ struct TrainingStepResult {
 
 /// Forward both views, loss, backward, update.
 ///
-///     view_a, view_b   [n, C, S, S]   float32, on the model's device; this
-///                                     rank's rows of the global batch
-///
-/// bfloat16: the encoder and projector run under autocast; the embeddings are
-/// converted to float32 before the loss; gradients, parameters and optimiser
-/// stay float32.
-/// Collective: every rank of `group` makes the call for the same batch.
-/// Throws Error if the loss is not finite, before anything is updated.
-[[nodiscard]] TrainingStepResult training_step(
-    model::BarlowTwins& model,
-    optim::Optimizer& optimizer,
-    const torch::Tensor& view_a,
-    const torch::Tensor& view_b,
-    const optim::LearningRates& rates,
-    const TrainingStepOptions& options,
-    const dist::ProcessGroup& group = {});
+/// The same step for any number of ranks: batch norm is synchronised, the loss
+/// is that of the global batch, gradients are averaged over the ranks, so that
+/// parameters that were equal stay equal. bfloat16: the encoder and projector
+/// run under autocast; the embeddings are converted to float32 before the loss;
+/// gradients, parameters and optimiser stay float32.
+/// Thread-compatible.
+class TrainingStep {
+ public:
+  /// `optimizer` must outlive this. Tells the model's batch norms of `group`.
+  TrainingStep(
+      model::BarlowTwins model,
+      optim::Optimizer& optimizer,
+      const TrainingStepOptions& options,
+      const dist::ProcessGroup& group = {});
+
+  /// Collective: every rank makes the call for the same global batch.
+  ///
+  ///     view_a, view_b   [n, C, S, S]   float32, on the model's device; this
+  ///                                     rank's rows, n >= 0
+  ///
+  /// Throws Error if the loss is not finite, before anything is updated.
+  [[nodiscard]] TrainingStepResult run(
+      const torch::Tensor& view_a,
+      const torch::Tensor& view_b,
+      const optim::LearningRates& rates);
+
+ private:
+  [[nodiscard]] std::pair<torch::Tensor, torch::Tensor> embed_twice(
+      const torch::Tensor& view_a,
+      const torch::Tensor& view_b);
+  [[nodiscard]] TrainingStepResult read(const BarlowTwinsLoss& loss) const;
+  [[nodiscard]] double gradient_norm() const;
+
+  model::BarlowTwins model_;
+  optim::Optimizer& optimizer_;
+  TrainingStepOptions options_;
+  dist::ProcessGroup group_;
+  dist::ProcessGroup loss_group_;
+  dist::GradientAverager averager_;
+};
 
 }  // namespace barlow::train
