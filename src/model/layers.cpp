@@ -88,15 +88,18 @@ torch::Tensor BatchNormImpl::forward(const torch::Tensor& x) {
       options_.features,
       ", H, W], got ",
       x.sizes());
-  if (is_training() && group_.size() > 1) {
+  const bool keeps = is_training() && running_ == RunningStatistics::kKeep;
+  if (is_training() && running_ == RunningStatistics::kUpdate) {
     num_batches_tracked.add_(1);
+  }
+  if (is_training() && group_.size() > 1) {
     return detail::synchronized_batch_norm(
         x,
         {weight,
          bias,
-         running_mean,
-         running_var,
-         options_.momentum,
+         keeps ? torch::Tensor() : running_mean,
+         keeps ? torch::Tensor() : running_var,
+         momentum_of_pass(),
          options_.epsilon},
         group_);
   }
@@ -105,27 +108,38 @@ torch::Tensor BatchNormImpl::forward(const torch::Tensor& x) {
         x.numel() > options_.features,
         "BatchNorm: training needs more than one value per channel, got ",
         x.sizes());
-    num_batches_tracked.add_(1);
   }
   return at::batch_norm(
       x,
       weight,
       bias,
-      running_mean,
-      running_var,
+      keeps ? torch::Tensor() : running_mean,
+      keeps ? torch::Tensor() : running_var,
       is_training(),
-      options_.momentum,
+      momentum_of_pass(),
       options_.epsilon,
       at::globalContext().userEnabledCuDNN());
+}
+
+double BatchNormImpl::momentum_of_pass() const {
+  return running_ == RunningStatistics::kReplace ? 1.0 : options_.momentum;
+}
+
+std::vector<BatchNormImpl*> batch_norms(torch::nn::Module& module) {
+  std::vector<BatchNormImpl*> norms;
+  for (const auto& part : module.modules(/*include_self=*/true)) {
+    if (auto* norm = dynamic_cast<BatchNormImpl*>(part.get())) {
+      norms.push_back(norm);
+    }
+  }
+  return norms;
 }
 
 void synchronize_batch_norm(
     torch::nn::Module& module,
     const dist::ProcessGroup& group) {
-  for (const auto& part : module.modules(/*include_self=*/true)) {
-    if (auto* norm = dynamic_cast<BatchNormImpl*>(part.get())) {
-      norm->synchronize(group);
-    }
+  for (BatchNormImpl* norm : batch_norms(module)) {
+    norm->synchronize(group);
   }
 }
 

@@ -127,7 +127,9 @@ struct SynchronizedBatchNorm : Function<SynchronizedBatchNorm> {
       const dist::ProcessGroup& group) {
     double count = 0;
     const Moments moments = global_moments(x, tensors, group, count);
-    update_running_statistics(tensors, moments, count);
+    if (tensors.running_mean.defined()) {
+      update_running_statistics(tensors, moments, count);
+    }
     const torch::Tensor mean = moments.mean.to(weight.scalar_type());
     const torch::Tensor variance = moments.variance.to(weight.scalar_type());
     context->save_for_backward({x, weight, mean, variance});

@@ -10,7 +10,8 @@
 
 namespace barlow::model::detail {
 
-/// A batch norm's parameters and buffers, all [C]; the buffers are updated.
+/// A batch norm's parameters and buffers, all [C]; the buffers are updated
+/// where they are defined.
 struct BatchNormTensors {
   torch::Tensor weight;
   torch::Tensor bias;

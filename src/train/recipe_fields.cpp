@@ -28,6 +28,13 @@ void add_run(FieldList& fields) {
       "images in the global batch",
       [](auto& r) -> auto& { return r.batch_size; });
   fields.integer(
+      "micro_batch",
+      {0, kMaxCount},
+      "images a rank passes through the network at a time; the loss and its "
+      "gradient stay those of the global batch, for one forward pass more; 0: "
+      "all at once",
+      [](auto& r) -> auto& { return r.micro_batch; });
+  fields.integer(
       "seed",
       {0, 9.2e18},
       "decides weights, order and augmentation",

@@ -98,7 +98,8 @@ TrainingStepOptions training_step_options(const Recipe& recipe) {
       .loss = recipe.loss,
       .correlation = recipe.correlation,
       .loss_scale = recipe.loss_scale,
-      .precision = recipe.precision};
+      .precision = recipe.precision,
+      .micro_batch = recipe.micro_batch};
 }
 
 data::TwoViewLoaderOptions loader_options(

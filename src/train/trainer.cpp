@@ -203,10 +203,8 @@ class Run {
     const double waited = loader_.seconds_waiting() - waited_before;
     const optim::LearningRates rates =
         learning_rates(recipe_, progress_.step, steps_per_epoch_);
-    const TrainingStepResult result = training_step_->run(
-        batch.view_a.to(device_),
-        batch.view_b.to(device_),
-        rates);
+    const TrainingStepResult result =
+        training_step_->run(batch.view_a, batch.view_b, rates);
     ++progress_.step;
     const double elapsed = seconds_since(start);
     return {

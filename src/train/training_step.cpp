@@ -2,15 +2,45 @@
 
 #include "barlow/train/training_step.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "barlow/core/error.h"
+#include "barlow/data/sampler.h"
 #include "barlow/model/autocast.h"
 #include "barlow/model/layers.h"
+#include "barlow/model/micro_batch_statistics.h"
 
 namespace barlow::train {
+namespace {
+
+// Autocast where it is wanted.
+class MixedPrecision {
+ public:
+  MixedPrecision(Precision precision, torch::Device device) {
+    if (precision == Precision::kBFloat16) {
+      autocast_.emplace(device.type(), torch::kBFloat16);
+    }
+  }
+
+ private:
+  std::optional<model::AutocastScope> autocast_;
+};
+
+// Pieces' sizes differ by at most one.
+torch::Tensor
+rows_of(const torch::Tensor& all, std::int64_t piece, std::int64_t pieces) {
+  const data::Slice rows = data::rank_slice(
+      all.size(0),
+      static_cast<int>(piece),
+      static_cast<int>(pieces));
+  return all.narrow(0, rows.begin, rows.size());
+}
+
+}  // namespace
 
 TrainingStep::TrainingStep(
     model::BarlowTwins model,
@@ -24,6 +54,7 @@ TrainingStep::TrainingStep(
       loss_group_(
           options.correlation == Correlation::kGlobal ? group
                                                       : dist::ProcessGroup()),
+      device_(model_->parameters().front().device()),
       averager_(model_->parameters(), group, options.exchange) {
   model::synchronize_batch_norm(*model_, group);
 }
@@ -32,31 +63,98 @@ TrainingStepResult TrainingStep::run(
     const torch::Tensor& view_a,
     const torch::Tensor& view_b,
     const optim::LearningRates& rates) {
-  const auto [z_a, z_b] = embed_twice(view_a, view_b);
-  const BarlowTwinsLoss loss =
-      barlow_twins_loss(z_a, z_b, options_.loss, loss_group_);
-  TrainingStepResult result = read(loss);
-  if (!std::isfinite(result.loss)) {
-    fail("the loss is ", result.loss, ": lower the learning rates");
-  }
-
   optimizer_.zero_grad();
-  averager_.begin();
-  (loss.total * options_.loss_scale).backward();
-  averager_.finish();
+  const std::int64_t pieces = count_pieces(view_a.size(0));
+  TrainingStepResult result = pieces == 1 ? differentiate(view_a, view_b)
+                                          : replay(view_a, view_b, pieces);
   result.gradient_norm = gradient_norm();
   optimizer_.step(rates);
   return result;
 }
 
-std::pair<torch::Tensor, torch::Tensor> TrainingStep::embed_twice(
+// Gradients of the whole batch, averaged over ranks.
+TrainingStepResult TrainingStep::differentiate(
     const torch::Tensor& view_a,
     const torch::Tensor& view_b) {
-  std::optional<model::AutocastScope> autocast;
-  if (options_.precision == Precision::kBFloat16) {
-    autocast.emplace(view_a.device().type(), torch::kBFloat16);
+  const auto embed_twice = [&] {
+    const MixedPrecision scope(options_.precision, device_);
+    return model_->forward(view_a.to(device_), view_b.to(device_));
+  };
+  const auto [z_a, z_b] = embed_twice();
+  const BarlowTwinsLoss loss =
+      barlow_twins_loss(z_a, z_b, options_.loss, loss_group_);
+  const TrainingStepResult result = read(loss);
+  averager_.begin();
+  (loss.total * options_.loss_scale).backward();
+  averager_.finish();
+  return result;
+}
+
+// The same, with activations of one piece at a time.
+TrainingStepResult TrainingStep::replay(
+    const torch::Tensor& view_a,
+    const torch::Tensor& view_b,
+    std::int64_t pieces) {
+  const torch::Tensor z_a = embed_without_graph(view_a, pieces);
+  const torch::Tensor z_b = embed_without_graph(view_b, pieces);
+  const BarlowTwinsLoss loss =
+      barlow_twins_loss(z_a, z_b, options_.loss, loss_group_);
+  const TrainingStepResult result = read(loss);
+  (loss.total * options_.loss_scale).backward();
+
+  const model::RunningStatisticsScope keep(
+      *model_,
+      model::RunningStatistics::kKeep);
+  for (std::int64_t piece = 0; piece < pieces; ++piece) {
+    const auto backward = [&](const torch::Tensor& view,
+                              const torch::Tensor& z) {
+      embed_piece(view, piece, pieces)
+          .backward(rows_of(z.grad(), piece, pieces));
+    };
+    backward(view_a, z_a);
+    if (piece + 1 == pieces) {
+      averager_.begin();
+    }
+    backward(view_b, z_b);
   }
-  return model_->forward(view_a, view_b);
+  averager_.finish();
+  return result;
+}
+
+// Equal on all ranks, which go through their batch norms together: that of the
+// rank with the most rows.
+std::int64_t TrainingStep::count_pieces(std::int64_t rows) const {
+  if (options_.micro_batch == 0) {
+    return 1;
+  }
+  const std::vector<std::int64_t> counts = group_.gather_counts(rows);
+  const std::int64_t most = *std::max_element(counts.begin(), counts.end());
+  const std::int64_t size = options_.micro_batch;
+  return std::max<std::int64_t>(1, (most + size - 1) / size);
+}
+
+torch::Tensor TrainingStep::embed_without_graph(
+    const torch::Tensor& view,
+    std::int64_t pieces) {
+  const torch::NoGradGuard no_grad;
+  model::MicroBatchStatistics statistics(*model_);
+  std::vector<torch::Tensor> parts;
+  for (std::int64_t piece = 0; piece < pieces; ++piece) {
+    parts.push_back(embed_piece(view, piece, pieces));
+    statistics.add();
+  }
+  statistics.finish();
+  return torch::cat(parts).set_requires_grad(true);
+}
+
+torch::Tensor TrainingStep::embed_piece(
+    const torch::Tensor& view,
+    std::int64_t piece,
+    std::int64_t pieces) {
+  // Its own scope: casts of the weights made without a graph, or for a graph
+  // that is gone, are not to be used again.
+  const MixedPrecision scope(options_.precision, device_);
+  return model_->embed(rows_of(view, piece, pieces).to(device_));
 }
 
 TrainingStepResult TrainingStep::read(const BarlowTwinsLoss& loss) const {
@@ -71,6 +169,9 @@ TrainingStepResult TrainingStep::read(const BarlowTwinsLoss& loss) const {
   }
   terms = terms.cpu();
   const double* values = terms.data_ptr<double>();
+  if (!std::isfinite(values[0])) {
+    fail("the loss is ", values[0], ": lower the learning rates");
+  }
   return {
       .loss = values[0],
       .invariance = values[1],

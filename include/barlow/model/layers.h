@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
@@ -58,6 +59,13 @@ struct BatchNormOptions {
   double initial_weight = 1;  ///< what initialize_parameters sets the scale to
 };
 
+/// What a training pass does to the running statistics.
+enum class RunningStatistics : std::uint8_t {
+  kUpdate,   ///< moves them by `momentum`
+  kKeep,     ///< nothing
+  kReplace,  ///< overwrites them by the batch's mean and unbiased variance
+};
+
 /// Batch normalisation (Ioffe and Szegedy 2015) over all but dimension 1.
 ///
 ///     x        [n, C] or [n, C, H, W]  float32, or lower with float32 weights
@@ -80,6 +88,9 @@ class BatchNormImpl : public torch::nn::Module {
 
   torch::Tensor forward(const torch::Tensor& x);
 
+  /// From the next forward pass on. num_batches_tracked counts with kUpdate.
+  void set_running_statistics(RunningStatistics use) { running_ = use; }
+
   /// The ranks whose rows form the batch, from the next forward pass on.
   void synchronize(const dist::ProcessGroup& group) { group_ = group; }
 
@@ -99,10 +110,17 @@ class BatchNormImpl : public torch::nn::Module {
   torch::Tensor num_batches_tracked;  ///< [] int64, training passes so far
 
  private:
+  [[nodiscard]] double momentum_of_pass() const;
+
   BatchNormOptions options_;
   dist::ProcessGroup group_;
+  RunningStatistics running_ = RunningStatistics::kUpdate;
 };
 TORCH_MODULE(BatchNorm);
+
+/// The batch norms of a module, in the order of its modules.
+[[nodiscard]] std::vector<BatchNormImpl*> batch_norms(
+    torch::nn::Module& module);
 
 /// Calls `synchronize` of every BatchNorm in `module`.
 void synchronize_batch_norm(

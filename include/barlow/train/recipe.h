@@ -35,6 +35,7 @@ enum class Correlation {
 struct Recipe {
   std::int64_t epochs = 1000;
   std::int64_t batch_size = 2048;
+  std::int64_t micro_batch = 0;
   std::uint64_t seed = 0;
   Precision precision = Precision::kFloat32;
   std::string device = "auto";

@@ -23,6 +23,11 @@ struct TrainingStepOptions {
   Correlation correlation = Correlation::kGlobal;
   double loss_scale = 1.0;  ///< multiplies the gradient, > 0
   Precision precision = Precision::kFloat32;
+
+  /// At most this many rows of a view pass through the network at a time; 0:
+  /// all at once. See `TrainingStep`.
+  std::int64_t micro_batch = 0;
+
   dist::GradientAveragerOptions exchange{};
 };
 
@@ -43,6 +48,15 @@ struct TrainingStepResult {
 /// parameters that were equal stay equal. bfloat16: the encoder and projector
 /// run under autocast; the embeddings are converted to float32 before the loss;
 /// gradients, parameters and optimiser stay float32.
+///
+/// Replay (micro_batch > 0). The exact large batch on a small device: all
+/// pieces forward without a graph, keeping their embeddings; the loss of the
+/// whole batch and its gradient by the embeddings; each piece forward once more,
+/// with a graph, and backward from its rows of that gradient. The memory of
+/// activations is that of one piece of one view, for one forward pass more.
+/// Loss and gradient are those of the large batch, but that batch norm in the
+/// network uses the pieces' statistics (over all ranks); running statistics
+/// move once a view, by the pieces' mean.
 /// Thread-compatible.
 class TrainingStep {
  public:
@@ -55,8 +69,8 @@ class TrainingStep {
 
   /// Collective: every rank makes the call for the same global batch.
   ///
-  ///     view_a, view_b   [n, C, S, S]   float32, on the model's device; this
-  ///                                     rank's rows, n >= 0
+  ///     view_a, view_b   [n, C, S, S]   float32, on any device; this rank's
+  ///                                     rows, n >= 0
   ///
   /// Throws Error if the loss is not finite, before anything is updated.
   [[nodiscard]] TrainingStepResult run(
@@ -65,9 +79,21 @@ class TrainingStep {
       const optim::LearningRates& rates);
 
  private:
-  [[nodiscard]] std::pair<torch::Tensor, torch::Tensor> embed_twice(
+  [[nodiscard]] TrainingStepResult differentiate(
       const torch::Tensor& view_a,
       const torch::Tensor& view_b);
+  [[nodiscard]] TrainingStepResult replay(
+      const torch::Tensor& view_a,
+      const torch::Tensor& view_b,
+      std::int64_t pieces);
+  [[nodiscard]] std::int64_t count_pieces(std::int64_t rows) const;
+  [[nodiscard]] torch::Tensor embed_without_graph(
+      const torch::Tensor& view,
+      std::int64_t pieces);
+  [[nodiscard]] torch::Tensor embed_piece(
+      const torch::Tensor& view,
+      std::int64_t piece,
+      std::int64_t pieces);
   [[nodiscard]] TrainingStepResult read(const BarlowTwinsLoss& loss) const;
   [[nodiscard]] double gradient_norm() const;
 
@@ -76,6 +102,7 @@ class TrainingStep {
   TrainingStepOptions options_;
   dist::ProcessGroup group_;
   dist::ProcessGroup loss_group_;
+  torch::Device device_;
   dist::GradientAverager averager_;
 };
 
