@@ -8,7 +8,8 @@
 #include <sched.h>
 
 #include <ATen/Context.h>
-#include <ATen/Parallel.h>
+
+#include "barlow/core/threads.h"
 
 namespace barlow::app {
 namespace {
@@ -27,7 +28,7 @@ int cores_of_this_process() {
 int set_threads(std::int64_t requested, int sharing) {
   const int share = std::max(1, cores_of_this_process() / sharing);
   const int threads = requested > 0 ? static_cast<int>(requested) : share;
-  at::set_num_threads(threads);
+  set_compute_threads(threads);
   return threads;
 }
 

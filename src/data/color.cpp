@@ -9,8 +9,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/vector_clones.h"
 #include "data/pixel_block.h"
-#include "data/vector_clones.h"
 
 namespace barlow::data {
 namespace {

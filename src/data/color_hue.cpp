@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "barlow/data/color.h"
+#include "core/vector_clones.h"
 #include "data/pixel_block.h"
-#include "data/vector_clones.h"
 
 namespace barlow::data {
 namespace {

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "barlow/data/image.h"
-#include "data/vector_clones.h"
+#include "core/vector_clones.h"
 
 namespace barlow::data::detail {
 

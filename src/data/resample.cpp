@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "data/vector_clones.h"
+#include "core/vector_clones.h"
 
 namespace barlow::data {
 namespace {

@@ -46,6 +46,11 @@ struct RefuseDerivative : Function<RefuseDerivative> {
   }
 };
 
+// Of a scalar; false where the answer would have to be waited for.
+bool is_one(const torch::Tensor& scalar) {
+  return scalar.device().is_cpu() && scalar.item<double>() == 1;
+}
+
 // The gradients are computed in forward, which needs the D x D or n x N
 // temporaries anyway: between forward and backward only they are kept.
 struct LossFunction : Function<LossFunction> {
@@ -88,7 +93,11 @@ struct LossFunction : Function<LossFunction> {
         continue;
       }
       // Scaled before it is narrowed: a float16 gradient may need the scale.
-      gradients[view] = saved[view].mul(upstream[0].detach()).to(type);
+      // The loss itself is differentiated in most uses, with a factor of 1.
+      const torch::Tensor scaled = is_one(upstream[0])
+                                       ? saved[view]
+                                       : saved[view].mul(upstream[0].detach());
+      gradients[view] = scaled.to(type);
       if (torch::GradMode::is_enabled()) {
         gradients[view] = RefuseDerivative::apply(
             gradients[view],
@@ -143,6 +152,11 @@ void check_arguments(
       "barlow_twins_loss: variance_epsilon must be finite and above 0, got ",
       options.variance_epsilon);
   TORCH_CHECK_VALUE(
+      options.product_type == torch::kFloat32 ||
+          options.product_type == torch::kBFloat16,
+      "barlow_twins_loss: product_type must be float32 or bfloat16, got ",
+      options.product_type);
+  TORCH_CHECK_VALUE(
       options.emulate_world_size >= 1,
       "barlow_twins_loss: emulate_world_size must be at least 1, got ",
       options.emulate_world_size);
@@ -178,7 +192,8 @@ detail::ObjectiveRequest agree_on_request(
            request.needs_gradient.begin(),
            request.needs_gradient.end(),
            true)),
-       .input_type = z_a.scalar_type()},
+       .input_type = z_a.scalar_type(),
+       .product_type = options.product_type},
       options.path);
   return request;
 }

@@ -1,53 +1,65 @@
 // SPDX-License-Identifier: MIT
 
+#include <algorithm>
+
+#include "loss/columns.h"
 #include "loss/cross_terms.h"
-#include "loss/row_chunks.h"
+#include "loss/product.h"
+#include "loss/product_blocks.h"
 
 namespace barlow::detail {
 namespace {
 
-// Sums of squares by row and by column, in one walk over the matrix. Squares
-// are not negative, so sums of one chunk in the matrix's own dtype lose no
-// digits to cancellation; between chunks and over features they are float64.
-void sum_squares(
-    const torch::Tensor& matrix,
-    torch::Tensor& by_row,
-    torch::Tensor& by_column) {
-  const auto options = matrix.options().dtype(torch::kFloat64);
-  by_row = torch::empty({matrix.size(0)}, options);
-  by_column = torch::zeros({matrix.size(1)}, options);
-  for_row_chunks(matrix, [&](std::int64_t first, std::int64_t rows) {
-    const torch::Tensor squares = matrix.narrow(0, first, rows).square();
-    by_row.narrow(0, first, rows).copy_(squares.sum(1));
-    by_column.add_(squares.sum(0));
-  });
+void visit_row_blocks(
+    const ProductOperands& views,
+    const NeedsGradient& needs_gradient,
+    const torch::Tensor& products,
+    const ProductBlock& whole,
+    const ProductVisitor& visit) {
+  const std::int64_t all_rows = views.a.size(0);
+  for (std::int64_t row = 0; row < all_rows; row += kProductRows) {
+    ProductBlock block = whole;
+    block.first_row = row;
+    block.rows = std::min(kProductRows, all_rows - row);
+    if (needs_gradient[0]) {
+      block.a_product =
+          product(views.b.narrow(0, row, block.rows), products.t());
+    }
+    if (needs_gradient[1]) {
+      block.b_product = product(views.a.narrow(0, row, block.rows), products);
+    }
+    visit(block);
+  }
 }
 
 }  // namespace
 
 CrossTerms feature_space_terms(
     const StandardizedViews& views,
+    torch::ScalarType product_type,
     std::int64_t samples,
     const NeedsGradient& needs_gradient,
     const dist::ProcessGroup& group) {
-  torch::Tensor products = torch::mm(views.a.t(), views.b);  // N C
+  const ProductOperands operands = product_operands(views, product_type);
+  torch::Tensor products = product(operands.a.t(), operands.b);  // N C
   group.all_reduce_sum_(products);
   // The diagonal is known in float64. Without it the sums below are those of
   // the redundancy term itself, not small differences.
   products.fill_diagonal_(0);
 
-  CrossTerms terms;
-  sum_squares(products, terms.a_squares, terms.b_squares);
   const double n = static_cast<double>(samples);
-  terms.a_squares.div_(n * n);
-  terms.b_squares.div_(n * n);
-  terms.square_sum = terms.a_squares.sum();
-  if (needs_gradient[0]) {
-    terms.a_product = torch::mm(views.b, products.t());
-  }
-  if (needs_gradient[1]) {
-    terms.b_product = torch::mm(views.a, products);
-  }
+  const SquareSums sums = square_sums(products);
+  ProductBlock whole;
+  whole.columns = views.a.size(1);
+  whole.a_squares = sums.by_row / (n * n);
+  whole.b_squares = sums.by_column / (n * n);
+
+  products = products.to(product_type);
+  CrossTerms terms;
+  terms.square_sum = whole.a_squares.sum();
+  terms.visit_products = [=](const ProductVisitor& visit) {
+    visit_row_blocks(operands, needs_gradient, products, whole, visit);
+  };
   return terms;
 }
 

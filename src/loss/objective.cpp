@@ -4,38 +4,61 @@
 
 #include <numeric>
 
+#include "loss/columns.h"
+
 namespace barlow::detail {
 namespace {
 
-// One view's gradient, through its standardisation:
+// The gradients, through the standardisation:
 //
 //     dL/dU = (2 lambda product / N + V diag(d)) / N
 //     dL/dZ = scale (dL/dU - U s),   s_i = (2 lambda squares_i + d_i C_ii) / N
 //
-// for U the view, V the other, d the derivative by C_ii that `product` lacks.
-struct ViewGradient {
-  const torch::Tensor& view;
-  const torch::Tensor& other;
-  const torch::Tensor& scale;
-  const torch::Tensor& squares;
-  const torch::Tensor& diagonal;
-  const torch::Tensor& correlation;
+// for U a view, V the other, d the derivative by C_ii that `product` lacks.
+struct Gradients {
+  const StandardizedViews& views;  // overwritten
+  torch::Tensor diagonal;          // d, [D] float64
+  double samples = 0;
+  double lambda = 0;
+  double factor = 1;  // of the gradients
 
-  // Overwrites and returns `product`; `factor` multiplies the gradient.
-  torch::Tensor finish_(
-      torch::Tensor product,
-      double samples,
-      double lambda,
-      double factor) const {
-    // float64 rows, rounded once; the n x D matrices are walked three times.
-    const torch::ScalarType type = product.scalar_type();
-    const torch::Tensor share = scale * (factor / samples);
+  void finish_(ProductBlock& block) const {
+    CombinedView a{part(views.a, block), block.a_product, {}};
+    CombinedView b{part(views.b, block), block.b_product, {}};
+    if (block.a_product.defined()) {
+      a.factors = factors(views.a_scale, block.a_squares, block);
+    }
+    if (block.b_product.defined()) {
+      b.factors = factors(views.b_scale, block.b_squares, block);
+    }
+    combine_(a, b);
+  }
+
+ private:
+  static torch::Tensor part(
+      const torch::Tensor& view,
+      const ProductBlock& block) {
+    return view.narrow(0, block.first_row, block.rows)
+        .narrow(1, block.first_column, block.columns);
+  }
+
+  // float64, rounded once.
+  [[nodiscard]] Combination factors(
+      const torch::Tensor& scale,
+      const torch::Tensor& squares,
+      const ProductBlock& block) const {
+    const torch::ScalarType type = views.a.scalar_type();
+    const auto columns = [&block](const torch::Tensor& row) {
+      return row.narrow(0, block.first_column, block.columns);
+    };
+    const torch::Tensor share = columns(scale) * (factor / samples);
+    const torch::Tensor derivative = columns(diagonal);
     const torch::Tensor projection =
-        squares * (2 * lambda) + diagonal * correlation;
-    product.mul_((share * (2 * lambda / samples)).to(type));
-    product.addcmul_(other, (share * diagonal).to(type));
-    product.addcmul_(view, (share * projection).neg_().to(type));
-    return product;
+        squares * (2 * lambda) + derivative * columns(views.correlation);
+    return {
+        (share * (2 * lambda / samples)).to(type),
+        (share * derivative).to(type),
+        (share * projection).neg_().to(type)};
   }
 };
 
@@ -57,10 +80,20 @@ Objective evaluate_objective(
        .variance_epsilon = request.options.variance_epsilon},
       request.group);
   const NeedsGradient& needs = request.needs_gradient;
-  CrossTerms terms =
-      request.plan.path == LossPath::kFeatureSpace
-          ? feature_space_terms(views, samples, needs, request.group)
-          : sample_space_terms(views, request.row_counts, needs, request.group);
+  const torch::ScalarType product_type = request.plan.product_type;
+  const CrossTerms terms = request.plan.path == LossPath::kFeatureSpace
+                               ? feature_space_terms(
+                                     views,
+                                     product_type,
+                                     samples,
+                                     needs,
+                                     request.group)
+                               : sample_space_terms(
+                                     views,
+                                     product_type,
+                                     request.row_counts,
+                                     needs,
+                                     request.group);
 
   const double lambda = request.options.lambda;
   const torch::Tensor& correlation = views.correlation;
@@ -78,28 +111,17 @@ Objective evaluate_objective(
 
   const double factor = static_cast<double>(request.group.size()) /
                         static_cast<double>(request.options.emulate_world_size);
-  const double n = static_cast<double>(samples);
-  if (needs[0]) {
-    result.a_gradient =
-        ViewGradient{
-            views.a,
-            views.b,
-            views.a_scale,
-            terms.a_squares,
-            diagonal,
-            correlation}
-            .finish_(terms.a_product, n, lambda, factor);
-  }
-  if (needs[1]) {
-    result.b_gradient =
-        ViewGradient{
-            views.b,
-            views.a,
-            views.b_scale,
-            terms.b_squares,
-            diagonal,
-            correlation}
-            .finish_(terms.b_product, n, lambda, factor);
+  if (needs[0] || needs[1]) {
+    const Gradients gradients{
+        views,
+        diagonal,
+        static_cast<double>(samples),
+        lambda,
+        factor};
+    terms.visit_products(
+        [&gradients](ProductBlock& block) { gradients.finish_(block); });
+    result.a_gradient = needs[0] ? views.a : torch::Tensor();
+    result.b_gradient = needs[1] ? views.b : torch::Tensor();
   }
   return result;
 }

@@ -2,7 +2,11 @@
 
 #include "barlow/loss/planner.h"
 
+#include <algorithm>
+
 #include <c10/util/Exception.h>
+
+#include "loss/product_blocks.h"
 
 namespace barlow {
 namespace {
@@ -39,9 +43,9 @@ double sample_space_flops(const Sizes& s, double rows) {
   return 2 * rows * s.samples * s.features * (2 + s.gradients);
 }
 
-// A, B and the gradients.
+// A and B, which the gradients replace.
 double shared_memory(const Sizes& s) {
-  return (2 + s.gradients) * s.rows * s.features;
+  return 2 * s.rows * s.features;
 }
 
 // The rows' counts, the means and the second moments, all-reduced.
@@ -49,33 +53,49 @@ double shared_communication_bytes(const Sizes& s) {
   return 2 * s.ring_share() * kStatisticBytes * (s.ranks + 5 * s.features);
 }
 
-LossPathCost feature_space_cost(const Sizes& s, double element_bytes) {
+struct ElementBytes {
+  double kept = 4;
+  double sent = 4;
+};
+
+LossPathCost feature_space_cost(const Sizes& s, const ElementBytes& element) {
   const double matrix = s.features * s.features;
   LossPathCost cost;
   cost.flops = feature_space_flops(s, s.rows);
-  cost.memory_bytes = element_bytes * (matrix + shared_memory(s));
+  const double products =
+      s.gradients * s.features *
+      std::min(s.rows, static_cast<double>(detail::kProductRows));
+  cost.memory_bytes = element.kept * (matrix + products + shared_memory(s));
   // Written, squared, and read by each gradient's product.
-  cost.traffic_bytes = element_bytes * matrix * (2 + s.gradients);
+  cost.traffic_bytes = element.kept * matrix * (2 + s.gradients);
   cost.communicated_bytes = shared_communication_bytes(s) +
-                            2 * s.ring_share() * element_bytes * matrix;
+                            2 * s.ring_share() * element.sent * matrix;
   return cost;
 }
 
-LossPathCost sample_space_cost(const Sizes& s, double element_bytes) {
+LossPathCost sample_space_cost(const Sizes& s, const ElementBytes& element) {
   const double matrix = s.rows * s.samples;
-  const double gathered = s.ranks > 1 ? 2 * s.samples * s.features : 0;
+  const bool alone = s.ranks == 1;
+  const double gathered = alone ? 0 : 2 * s.samples * s.features;
+  const double columns = alone ? static_cast<double>(detail::product_columns(
+                                     static_cast<std::int64_t>(s.samples)))
+                               : s.features;
+  const double products = s.gradients * s.rows * std::min(columns, s.features);
   LossPathCost cost;
   cost.flops = sample_space_flops(s, s.rows);
+  if (alone) {
+    cost.flops -= 2 * matrix * s.features;  // half of two symmetric matrices
+  }
   cost.memory_bytes =
-      element_bytes * (2 * matrix + gathered + shared_memory(s));
+      element.kept * (2 * matrix + gathered + products + shared_memory(s));
   // Both written and multiplied, one read by each gradient's product; a view
   // and its product are read once more for the column sums.
   cost.traffic_bytes =
-      element_bytes * ((4 + s.gradients) * matrix +
-                       2 * s.gradients * s.rows * s.features + 2 * gathered);
+      element.kept * ((4 + s.gradients) * matrix +
+                      2 * s.gradients * s.rows * s.features + 2 * gathered);
   cost.communicated_bytes =
       shared_communication_bytes(s) +
-      s.ring_share() * (element_bytes * gathered +
+      s.ring_share() * (element.sent * gathered +
                         2 * kStatisticBytes * (1 + s.gradients * s.features));
   return cost;
 }
@@ -111,12 +131,11 @@ void check_shape(const LossShape& shape) {
 }
 
 LossPath cheapest_path(const Sizes& s) {
-  constexpr double kFloat32Bytes = 4;
   if (s.samples > kLargestSampleSpaceRatio * s.features) {
     return LossPath::kFeatureSpace;
   }
-  const double feature = equivalent_flops(feature_space_cost(s, kFloat32Bytes));
-  const double sample = equivalent_flops(sample_space_cost(s, kFloat32Bytes));
+  const double feature = equivalent_flops(feature_space_cost(s, {}));
+  const double sample = equivalent_flops(sample_space_cost(s, {}));
   return sample < feature ? LossPath::kSampleSpace : LossPath::kFeatureSpace;
 }
 
@@ -134,9 +153,14 @@ LossPlan plan_loss_path(const LossShape& shape, LossPath requested) {
                           shape.samples <= kSamplesAlwaysInFloat64 ||
                           flops <= kFlopsInFloat64;
   plan.compute_type = in_float64 ? torch::kFloat64 : torch::kFloat32;
-  const double element_bytes = in_float64 ? 8 : 4;
-  plan.feature_space = feature_space_cost(sizes, element_bytes);
-  plan.sample_space = sample_space_cost(sizes, element_bytes);
+  const bool rounded = shape.product_type == torch::kBFloat16 && !in_float64;
+  plan.product_type = rounded ? torch::kBFloat16 : plan.compute_type;
+  // Rounded factors are kept beside the numbers that they come from.
+  const ElementBytes element = in_float64 ? ElementBytes{8, 8}
+                               : rounded  ? ElementBytes{6, 4}
+                                          : ElementBytes{4, 4};
+  plan.feature_space = feature_space_cost(sizes, element);
+  plan.sample_space = sample_space_cost(sizes, element);
   return plan;
 }
 

@@ -28,8 +28,9 @@ struct StandardizedViews {
   torch::Tensor constant_features;  ///< []      int64, see BarlowTwinsLoss
 };
 
-/// Two all-reduces, of 2 D and of 3 D float64 numbers. No float64 copy of a
-/// view is made; each is read twice and written twice.
+/// Two all-reduces, of 2 D and of 3 D float64 numbers. For float32 on a CPU
+/// both views are read once for all sums and once more to be standardised, and
+/// no other copy of them is made; elsewhere it takes several passes.
 StandardizedViews standardize(
     const torch::Tensor& z_a,
     const torch::Tensor& z_b,

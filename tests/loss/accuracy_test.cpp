@@ -117,6 +117,37 @@ TEST(BarlowTwinsLossAccuracy, SampleSpaceErrorIsRelativeToTheDiagonal) {
       2e-7 * features);
 }
 
+// The bounds that BarlowTwinsLossOptions::product_type states.
+TEST(BarlowTwinsLossAccuracy, OfRoundedProductsIsAsStated) {
+  for (const Size size : {Size{256, 2048}, Size{1024, 512}, Size{2048, 1024}}) {
+    const Views views = as_type(
+        test::correlated_views(size.samples, size.features, 7),
+        torch::kFloat32);
+    const LossAndGradients expected = test::reference_loss(views);
+    for (const LossPath path :
+         {LossPath::kFeatureSpace, LossPath::kSampleSpace}) {
+      const LossAndGradients actual =
+          barlow_loss(views, {.path = path, .product_type = torch::kBFloat16});
+      EXPECT_LT(relative_error(actual.total, expected.total), 2e-4);
+      EXPECT_LT(
+          relative_error(actual.invariance, expected.invariance),
+          kStatedError);
+      const double error = gradient_error(actual.gradients, expected.gradients);
+      EXPECT_LT(error, 5e-3);
+      EXPECT_GT(error, 1e-5) << "they were not rounded";
+    }
+  }
+}
+
+TEST(BarlowTwinsLossAccuracy, SmallProblemsAreNotRounded) {
+  const Views views =
+      as_type(test::correlated_views(32, 64, 8), torch::kFloat32);
+  const LossAndGradients exact = barlow_loss(views, {});
+  const LossAndGradients asked =
+      barlow_loss(views, {.product_type = torch::kBFloat16});
+  EXPECT_TRUE(torch::equal(asked.total, exact.total));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Sizes,
     Accuracy,

@@ -215,6 +215,7 @@ TEST(BarlowTwinsLoss, RefusesWrongArguments) {
   refuses(z, z, {.lambda = nan});
   refuses(z, z, {.variance_epsilon = 0});
   refuses(z, z, {.variance_epsilon = nan});
+  refuses(z, z, {.product_type = torch::kFloat16});
   refuses(z, z, {.emulate_world_size = 0});
 }
 

@@ -170,6 +170,26 @@ TEST(DistributedLoss, InFloat32IsAsAccurateAsASingleProcess) {
   }
 }
 
+// Rounding happens before the exchange or after, but to the same numbers.
+TEST(DistributedLoss, WithRoundedProductsIsThatOfASingleProcess) {
+  Views views = test::correlated_views(210, 400, 6);
+  views = {views.a.to(torch::kFloat32), views.b.to(torch::kFloat32)};
+  const LossAndGradients expected = test::reference_loss(views);
+  for (const LossPath path :
+       {LossPath::kFeatureSpace, LossPath::kSampleSpace}) {
+    const DistributedResult actual = distributed_loss(
+        views,
+        {path, {120, 0, 90}},
+        {.product_type = torch::kBFloat16});
+    EXPECT_LT(relative_error(actual.ranks[0].total, expected.total), 2e-4);
+    EXPECT_LT(
+        gradient_error(
+            actual.gradients,
+            {expected.gradients.a * 3, expected.gradients.b * 3}),
+        5e-3);
+  }
+}
+
 TEST(DistributedLoss, EmulatesThePublishedGradientOfUnreducedCorrelations) {
   const Views views = test::correlated_views(12, 5, 5);
   const LossAndGradients expected = barlow_loss(views);

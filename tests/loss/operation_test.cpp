@@ -125,6 +125,21 @@ TEST_P(LossAsAnOperation, RefusesASecondBackwardPassAsLibTorchDoes) {
   }
 }
 
+// The first gradient may not be the memory that the next pass reads.
+TEST_P(LossAsAnOperation, RepeatsBackwardPassesThroughAKeptGraph) {
+  const torch::Tensor a = test::normal({5, 3}, 18).set_requires_grad(true);
+  const BarlowTwinsLoss loss =
+      barlow_twins_loss(a, test::normal({5, 3}, 19), options());
+  loss.total.backward({}, /*retain_graph=*/true);
+  const torch::Tensor once = a.grad().clone();
+  loss.total.backward({}, /*retain_graph=*/true);
+  loss.total.backward({}, /*retain_graph=*/true);
+  EXPECT_TRUE(torch::equal(a.grad(), 3 * once));
+  a.mutable_grad().zero_();
+  loss.total.backward();
+  EXPECT_TRUE(torch::equal(a.grad(), once));
+}
+
 TEST_P(LossAsAnOperation, RefusesASecondDerivative) {
   const torch::Tensor a = test::normal({5, 3}, 20).set_requires_grad(true);
   const BarlowTwinsLoss loss =

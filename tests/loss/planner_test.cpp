@@ -25,8 +25,8 @@ TEST(LossPlanner, ChoosesSampleSpaceForBatchesSmallerThanTheEmbedding) {
   EXPECT_EQ(plan_loss_path(single_process(2, 1)).path, LossPath::kFeatureSpace);
 }
 
-TEST(LossPlanner, ChangesPathsNearTheMeasuredCrossing) {
-  // planner.h: 0.62 D to 0.74 D with gradients, 0.5 D without.
+TEST(LossPlanner, ChangesPathsInASingleProcessAtTheBoundOfAccuracy) {
+  // planner.h: the times cross above it.
   for (const std::int64_t features : {512, 1024, 2048, 8192}) {
     const auto path = [&](double ratio, std::int64_t gradients) {
       LossShape shape = single_process(
@@ -35,10 +35,11 @@ TEST(LossPlanner, ChangesPathsNearTheMeasuredCrossing) {
       shape.views_with_gradient = gradients;
       return plan_loss_path(shape).path;
     };
-    EXPECT_EQ(path(0.6, 2), LossPath::kSampleSpace);
-    EXPECT_EQ(path(0.78, 2), LossPath::kFeatureSpace);
-    EXPECT_EQ(path(0.4, 0), LossPath::kSampleSpace);
-    EXPECT_EQ(path(0.6, 0), LossPath::kFeatureSpace);
+    for (const std::int64_t gradients : {0, 2}) {
+      EXPECT_EQ(path(0.6, gradients), LossPath::kSampleSpace);
+      EXPECT_EQ(path(0.75, gradients), LossPath::kSampleSpace);
+      EXPECT_EQ(path(0.82, gradients), LossPath::kFeatureSpace);
+    }
   }
 }
 
@@ -58,6 +59,9 @@ TEST(LossPlanner, ComparesTheFlopsOfTheDesign) {
        .views_with_gradient = 0});
   EXPECT_EQ(value.feature_space.flops, 2 * n * d * d);
   EXPECT_EQ(value.sample_space.flops, 4 * n * all * d);
+  // Half of the Gram matrices.
+  const LossPlan alone = plan_loss_path(single_process(512, 2048));
+  EXPECT_EQ(alone.sample_space.flops, 6 * all * all * d);
 }
 
 TEST(LossPlanner, SendsAQuarterAtThePapersSetting) {

@@ -4,13 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include "barlow/core/peak_memory.h"
 #include "barlow/data/sampler.h"
 #include "barlow/dist/connect.h"
 #include "barlow/model/layers.h"
 #include "barlow/model/named_state.h"
 #include "barlow/train/setup.h"
 #include "barlow/train/training_step.h"
-#include "support/peak_memory.h"
 #include "support/tensors.h"
 
 namespace barlow::train {
@@ -190,8 +190,9 @@ TEST(Replay, NeedsTheMemoryOfAPieceWhateverTheBatch) {
         test::normal({rows, 1, 20, 20}, 1)
             .to(torch::kFloat32)
             .contiguous(torch::MemoryFormat::ChannelsLast);
-    return test::peak_bytes(
+    const MemoryUse use = measure_memory(
         [&] { static_cast<void>(step.run(view, view * 0.5, kNoRates)); });
+    return use.peak_bytes;
   };
   const std::int64_t small = peak_of(16, 16);
   // Beside activations: embeddings, the loss's N x N or D x D, half a view.

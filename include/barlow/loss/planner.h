@@ -25,6 +25,8 @@ struct LossShape {
   std::int64_t rows_per_rank = 0;  ///< n of the largest rank, in [N / W, N]
   std::int64_t views_with_gradient = 2;            ///< 0, 1 or 2
   torch::ScalarType input_type = torch::kFloat32;  ///< of the embeddings
+  /// BarlowTwinsLossOptions::product_type
+  torch::ScalarType product_type = torch::kFloat32;
 };
 
 /// Estimates for the rank with the most rows, beyond what both paths share
@@ -46,6 +48,7 @@ struct LossPathCost {
 struct LossPlan {
   LossPath path = LossPath::kFeatureSpace;           ///< never kAuto
   torch::ScalarType compute_type = torch::kFloat32;  ///< float32 or float64
+  torch::ScalarType product_type = torch::kFloat32;  ///< that, or bfloat16
   LossPathCost feature_space;
   LossPathCost sample_space;
 };
@@ -56,10 +59,11 @@ struct LossPlan {
 /// communicated_bytes, and feature space whenever N > 0.8 D. The weights are
 /// the arithmetic that a device does in the time of moving a byte: about 10 to
 /// memory on CPUs and GPUs in float32, 100 or more to another rank. The flops
-/// compare as 6 D to 8 N (2 D to 4 N without gradients) for any n.
-/// Measured on one AVX-512 core, W = 1: with both gradients the paths' times
-/// cross at N = 0.62 D, 0.74 D, 0.74 D for D = 512, 1024, 2048; for the value
-/// alone at N = 0.5 D.
+/// compare as 6 D to 8 N (2 D to 4 N without gradients) for any n; as D to N in
+/// a single process, where half of each symmetric Gram matrix is computed.
+/// Measured on one AVX-512 core, W = 1, both gradients (bench/run loss): at
+/// N = 0.75 D sample space takes 0.8 to 1.02 of feature space's time for D from
+/// 256 to 2048, at N = D 1.07 to 1.34 of it.
 ///
 /// The bound 0.8 keeps float32 accurate: sample space finds the off-diagonal
 /// sum as ||C||_F^2 - sum_i C_ii^2. C has rank < N, so tr(C)^2 <= (N - 1)
