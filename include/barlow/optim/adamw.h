@@ -40,10 +40,19 @@ class AdamW final : public Optimizer {
 
  private:
   void update(std::size_t, const torch::Tensor& gradient, double rate) override;
+  void update_flat(const std::vector<FlatParameter>&) override;
+
+  // What a parameter's t-th step multiplies with.
+  struct Scales {
+    double keep = 1;        // 1 - rate wd
+    double root_bias2 = 1;  // sqrt(1 - beta2^t)
+    double rate = 0;        // rate / (1 - beta1^t)
+  };
+
+  /// Increments t.
+  Scales count_step(std::size_t index, double rate);
 
   AdamWOptions options_;
-  std::vector<torch::Tensor> first_moment_;
-  std::vector<torch::Tensor> second_moment_;
   std::vector<torch::Tensor> steps_;
 };
 

@@ -16,12 +16,20 @@
 
 namespace barlow::optim {
 
+struct FlatParameter;
+
 /// Updates parameters from their gradients.
 ///
 /// State lies on its parameter's device, in its type, and starts at zero. A
 /// parameter without a gradient is skipped: neither it nor its state changes.
 /// NaN and infinity are not searched for; they propagate to the parameter.
-/// Deterministic on CPU; no operation waits for a GPU to finish.
+/// Deterministic on CPU, whatever the number of threads; no operation waits for
+/// a GPU to finish.
+///
+/// Float32 parameters on the CPU are updated all together, in one or two passes
+/// over memory; others one by one, with operations of LibTorch. Both are equal
+/// to rounding. A gradient whose order in memory is not its parameter's is
+/// copied.
 /// Thread-compatible: one thread at a time.
 class Optimizer {
  public:
@@ -53,12 +61,14 @@ class Optimizer {
   struct Entry {
     NamedParameter parameter;
     ParameterKind kind = ParameterKind::kWeight;
+    std::vector<torch::Tensor> state;  // one for each call of add_state
   };
 
   explicit Optimizer(const ParameterGroups& parameters);
 
-  /// Zeros like each parameter, known to state() as "<prefix>.<name>".
-  std::vector<torch::Tensor> add_state(const std::string& prefix);
+  /// Zeros like each parameter, known to state() as "<prefix>.<name>". At most
+  /// two calls.
+  void add_state(const std::string& prefix);
 
   /// An int64 zero for each parameter, on the CPU, named likewise.
   std::vector<torch::Tensor> add_counters(const std::string& prefix);
@@ -70,6 +80,9 @@ class Optimizer {
       std::size_t index,
       const torch::Tensor& gradient,
       double learning_rate) = 0;
+
+  /// Updates all those that are arrays in memory. May be none.
+  virtual void update_flat(const std::vector<FlatParameter>& parameters) = 0;
 
  private:
   std::vector<Entry> entries_;  // weights, then biases

@@ -34,9 +34,11 @@ class Sgd final : public Optimizer {
 
  private:
   void update(std::size_t, const torch::Tensor& gradient, double rate) override;
+  void update_flat(const std::vector<FlatParameter>&) override;
+
+  [[nodiscard]] double decay_of(std::size_t index) const;
 
   SgdOptions options_;
-  std::vector<torch::Tensor> momentum_;  // empty if options_.momentum is 0
 };
 
 }  // namespace barlow::optim
