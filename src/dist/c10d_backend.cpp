@@ -3,6 +3,8 @@
 #include "dist/c10d_backend.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <sstream>
 #include <type_traits>
 #include <utility>
@@ -108,6 +110,10 @@ class C10dBackend : public ProcessGroupBackend,
     bring_back(carried, tensor);
   }
 
+  [[nodiscard]] std::chrono::nanoseconds time_waited() const override {
+    return std::chrono::nanoseconds(waited_ns_.load());
+  }
+
   void announce_failure(const std::string& reason) override {
     monitor_.announce_failure(reason);
   }
@@ -159,6 +165,7 @@ class C10dBackend : public ProcessGroupBackend,
   std::invoke_result_t<Call> attempt(
       const std::string& operation,
       const Call& call) {
+    const Waiting waiting(waited_ns_);
     try {
       return call();
     } catch (const std::exception& error) {
@@ -181,6 +188,24 @@ class C10dBackend : public ProcessGroupBackend,
     }
   }
 
+  // Adds its own life's length to a total.
+  class Waiting {
+   public:
+    explicit Waiting(std::atomic<std::int64_t>& total_ns) : total_(total_ns) {}
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+    Waiting(Waiting&&) = delete;
+    Waiting& operator=(Waiting&&) = delete;
+    ~Waiting() {
+      total_ += std::chrono::nanoseconds(Clock::now() - start_).count();
+    }
+
+   private:
+    using Clock = std::chrono::steady_clock;
+    std::atomic<std::int64_t>& total_;
+    Clock::time_point start_ = Clock::now();
+  };
+
   int rank_;
   int size_;
   int local_rank_;
@@ -188,6 +213,7 @@ class C10dBackend : public ProcessGroupBackend,
   Transport transport_;
   c10::intrusive_ptr<Communicator> communicator_;
   PeerMonitor monitor_;
+  std::atomic<std::int64_t> waited_ns_{0};  // hooks wait in other threads
 };
 
 }  // namespace

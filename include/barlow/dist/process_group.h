@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -58,6 +59,9 @@ class ProcessGroupBackend {
       const std::vector<std::int64_t>& row_counts) = 0;
   virtual void broadcast_(torch::Tensor& tensor, int root) = 0;
   virtual void announce_failure(const std::string& reason) = 0;
+  [[nodiscard]] virtual std::chrono::nanoseconds time_waited() const {
+    return {};
+  }
 };
 
 /// Handle to a group; copies share the backend.
@@ -66,11 +70,11 @@ class ProcessGroupBackend {
 /// collectives are identities and need no environment, port or launcher. Code
 /// that uses a group therefore has no branch for "not distributed".
 ///
-/// All members but rank, size and local_rank are collective calls: every rank
-/// makes them in the same order. They throw Error when a peer is lost or does
-/// not answer within the group's time-out, naming this rank, the operation and,
-/// where it is known, the rank that was lost; the group is useless from then
-/// on.
+/// rank, size, local_rank and time_waited are this process's own affair; all
+/// others are collective calls: every rank makes them in the same order. They
+/// throw Error when a peer is lost or does not answer within the group's
+/// time-out, naming this rank, the operation and, where it is known, the rank
+/// that was lost; the group is useless from then on.
 ///
 /// Thread-compatible: one thread at a time may use a group.
 class ProcessGroup {
@@ -88,6 +92,13 @@ class ProcessGroup {
   /// This process's number among those of its machine, from 0.
   [[nodiscard]] int local_rank() const {
     return backend_ ? backend_->local_rank() : 0;
+  }
+
+  /// How long this rank's threads have waited in collectives so far, for
+  /// messages and for slower ranks. On a GPU it is the device that waits, which
+  /// is not counted.
+  [[nodiscard]] std::chrono::nanoseconds time_waited() const {
+    return backend_ ? backend_->time_waited() : std::chrono::nanoseconds{};
   }
 
   /// Replaces `tensor` on every rank by the sum over ranks. Contiguous; no
