@@ -35,6 +35,22 @@ std::string store_host(const Rendezvous& rendezvous) {
              : "rank 0 (" + place + ")";
 }
 
+template <class... Parts>
+[[noreturn]] void fail_rank(
+    const Rendezvous& rendezvous,
+    const Parts&... parts) {
+  fail("rank ", rendezvous.rank, " of ", rendezvous.world_size, ": ", parts...);
+}
+
+std::string first_line(const std::exception& error) {
+  const std::string text = error.what();
+  return text.substr(0, text.find('\n'));
+}
+
+double seconds(std::chrono::milliseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
 StorePointer open_store(
     const Rendezvous& rendezvous,
     std::chrono::milliseconds timeout,
@@ -49,23 +65,19 @@ StorePointer open_store(
         "barlow" + rendezvous.prefix,
         c10::make_intrusive<c10d::TCPStore>(rendezvous.host, options));
   } catch (const std::exception& error) {
-    const std::string reason = error.what();
-    fail(
-        "rank ",
-        rendezvous.rank,
-        " of ",
-        rendezvous.world_size,
-        role == StoreRole::kServer ? ": cannot listen on "
-                                   : ": cannot reach rank 0 on ",
+    fail_rank(
+        rendezvous,
+        role == StoreRole::kServer ? "cannot listen on "
+                                   : "cannot reach rank 0 on ",
         rendezvous.host,
         ":",
         rendezvous.port,
         " within ",
-        std::chrono::duration<double>(timeout).count(),
+        seconds(timeout),
         role == StoreRole::kServer
             ? " s; is the port in use, the address this machine's? ("
             : " s; does it run, is the port open from here? (",
-        reason.substr(0, reason.find('\n')),
+        first_line(error),
         ")");
   }
 }
@@ -74,47 +86,72 @@ std::string joined_key(int rank) {
   return "joined/" + std::to_string(rank);
 }
 
+// The ranks that are not there, by number.
+std::string absent_ranks(c10d::Store& store, int world_size) {
+  std::vector<std::string> absent;
+  for (int rank = 0; rank < world_size; ++rank) {
+    if (!store.check({joined_key(rank)})) {
+      absent.push_back(std::to_string(rank));
+    }
+  }
+  return join(absent);
+}
+
+// Whether all ranks came in time; throws when the store goes first.
+bool all_come(
+    c10d::Store& store,
+    int world_size,
+    std::chrono::milliseconds timeout) {
+  std::vector<std::string> keys;
+  for (int rank = 0; rank < world_size; ++rank) {
+    keys.push_back(joined_key(rank));
+  }
+  try {
+    store.wait(keys, timeout);
+    return true;
+  } catch (const std::exception&) {
+    return absent_ranks(store, world_size).empty();
+  }
+}
+
 // Until all ranks are there: only then does a failure mean a lost peer.
 void wait_for_all(
     const Rendezvous& rendezvous,
     c10d::Store& store,
     std::chrono::milliseconds timeout) {
-  if (store.add(joined_key(rendezvous.rank), 1) > 1) {
-    fail(
-        "rank ",
-        rendezvous.rank,
-        " of ",
-        rendezvous.world_size,
-        ": two processes claim this rank at ",
-        rendezvous.host,
-        ":",
-        rendezvous.port,
-        "; each needs a rank of its own, and each run a port of its own");
-  }
-  std::vector<std::string> keys;
-  for (int rank = 0; rank < rendezvous.world_size; ++rank) {
-    keys.push_back(joined_key(rank));
-  }
+  const std::string place =
+      rendezvous.host + ":" + std::to_string(rendezvous.port);
+  std::string absent;
   try {
-    store.wait(keys, timeout);
-  } catch (const std::exception&) {
-    std::vector<std::string> missing;
-    for (const std::string& key : keys) {
-      if (!store.check({key})) {
-        missing.push_back(key.substr(key.find('/') + 1));
-      }
+    if (store.add(joined_key(rendezvous.rank), 1) > 1) {
+      fail_rank(
+          rendezvous,
+          "two processes claim this rank at ",
+          place,
+          "; each needs a rank of its own, and each run a port of its own");
     }
-    fail(
-        "rank ",
-        rendezvous.rank,
-        " of ",
-        rendezvous.world_size,
-        ": did not join within ",
-        std::chrono::duration<double>(timeout).count(),
-        " s: rank ",
-        join(missing),
-        "; were all ranks started, with this address and world size?");
+    if (all_come(store, rendezvous.world_size, timeout)) {
+      return;
+    }
+    absent = absent_ranks(store, rendezvous.world_size);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    fail_rank(
+        rendezvous,
+        "lost ",
+        store_host(rendezvous),
+        " while waiting for all ranks; its own message says why (",
+        first_line(error),
+        ")");
   }
+  fail_rank(
+      rendezvous,
+      "did not join within ",
+      seconds(timeout),
+      " s: rank ",
+      absent,
+      "; were all ranks started, with this address and world size?");
 }
 
 class FirstException {
@@ -171,16 +208,12 @@ ProcessGroup connect(
                   address,
                   options.interface));
   } catch (const std::exception& error) {
-    const std::string reason = error.what();
-    fail(
-        "rank ",
-        rendezvous.rank,
-        " of ",
-        rendezvous.world_size,
-        ": no connection to the other ranks from ",
+    fail_rank(
+        rendezvous,
+        "no connection to the other ranks from ",
         options.interface.empty() ? address : options.interface,
         ": ",
-        reason.substr(0, reason.find('\n')));
+        first_line(error));
   }
 }
 

@@ -32,13 +32,14 @@ Rendezvous meeting(int rank, int world_size, std::uint16_t port) {
 // What each of the threads' connect threw, "" if nothing.
 std::vector<std::string> connect_all(
     const std::vector<Rendezvous>& meetings,
-    milliseconds timeout) {
+    const std::vector<milliseconds>& timeouts) {
   std::vector<std::string> messages(meetings.size());
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < meetings.size(); ++i) {
     threads.emplace_back([&, i] {
       try {
-        const ProcessGroup group = connect(meetings[i], {.timeout = timeout});
+        const ProcessGroup group =
+            connect(meetings[i], {.timeout = timeouts[i]});
         torch::Tensor one = torch::ones({1});
         group.all_reduce_sum_(one);
         EXPECT_EQ(one.item<float>(), static_cast<float>(group.size()));
@@ -52,6 +53,14 @@ std::vector<std::string> connect_all(
     thread.join();
   }
   return messages;
+}
+
+std::vector<std::string> connect_all(
+    const std::vector<Rendezvous>& meetings,
+    milliseconds timeout) {
+  return connect_all(
+      meetings,
+      std::vector<milliseconds>(meetings.size(), timeout));
 }
 
 TEST(Connect, JoinsRanksOverTcp) {
@@ -75,6 +84,17 @@ TEST(Connect, NamesTheRanksThatDoNotCome) {
       messages[0].find("did not join within 2 s: rank 2"),
       std::string::npos)
       << messages[0];
+}
+
+TEST(Connect, SaysThatRankZeroIsGone) {
+  const auto messages = connect_all(
+      {meeting(0, 3, 18316), meeting(1, 3, 18316)},
+      {milliseconds{1500}, milliseconds{30'000}});
+  EXPECT_NE(messages[0].find("did not join"), std::string::npos) << messages[0];
+  EXPECT_NE(
+      messages[1].find("rank 1 of 3: lost rank 0 (127.0.0.1:18316) while"),
+      std::string::npos)
+      << messages[1];
 }
 
 TEST(Connect, NamesTheAddressThatDoesNotAnswer) {
