@@ -6,8 +6,11 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include "barlow/core/heap.h"
+
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   at::set_num_threads(2);
+  barlow::keep_freed_memory();
   return RUN_ALL_TESTS();
 }
