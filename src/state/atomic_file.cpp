@@ -97,4 +97,19 @@ void write_text_atomically(
   file.commit();
 }
 
+std::filesystem::path set_aside(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::path aside;
+  int number = 0;
+  do {
+    aside = path;
+    aside += ".old-" + std::to_string(++number);
+  } while (std::filesystem::exists(aside, error));
+  std::filesystem::rename(path, aside, error);
+  if (error) {
+    fail(path.string(), ": cannot be renamed: ", error.message());
+  }
+  return aside;
+}
+
 }  // namespace barlow::state

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "barlow/core/error.h"
+#include "barlow/core/text.h"
 
 namespace barlow::state {
 namespace {
@@ -56,6 +57,22 @@ std::string file_name(std::int64_t step) {
       "step-%09lld.safetensors",
       static_cast<long long>(step));
   return name.data();
+}
+
+// A copied or renamed file would continue the run at a wrong step. Files
+// without the entry are taken at their name.
+void check_step(const fs::path& path, const Metadata& metadata) {
+  const auto step = metadata.find("step");
+  if (step != metadata.end() &&
+      parse_number<std::int64_t>(step->second) != step_of(path)) {
+    fail(
+        path.string(),
+        ": the file's name and its content disagree: found step ",
+        step->second,
+        " in its metadata, expected ",
+        *step_of(path),
+        " (was it renamed?)");
+  }
 }
 
 // Fails for a file without the marks of a checkpoint, as for a damaged one.
@@ -126,6 +143,7 @@ fs::path CheckpointStore::save(std::int64_t step, const TensorFile& file)
   TensorFile marked = file;
   marked.metadata["format"] = kFormat;
   marked.metadata["format_version"] = std::to_string(kFormatVersion);
+  marked.metadata["step"] = std::to_string(step);
   const fs::path path = folder_ / file_name(step);
   write_safetensors(path, marked);
   remove_older(step);
@@ -154,6 +172,7 @@ std::optional<LoadedCheckpoint> CheckpointStore::load_latest() const {
     try {
       loaded.file = read_safetensors(*path);
       version = format_version(*path, loaded.file.metadata);
+      check_step(*path, loaded.file.metadata);
     } catch (const Error& error) {
       loaded.warnings.emplace_back(error.what());
       continue;
@@ -173,8 +192,9 @@ std::optional<LoadedCheckpoint> CheckpointStore::load_latest() const {
   if (!all.empty()) {
     fail(
         folder_.string(),
-        ": no checkpoint in it is whole; the newest: ",
-        loaded.warnings.front());
+        ": none of its checkpoints can be used: ",
+        join(loaded.warnings, "; "),
+        "; move them away to start anew");
   }
   return std::nullopt;
 }

@@ -274,7 +274,6 @@ std::string header_text(const Header& header) {
   if (text.size() > kMaxHeaderBytes - 8) {
     fail("names and metadata of ", text.size(), " bytes: too much to save");
   }
-  text.resize((text.size() + 7) / 8 * 8, ' ');
   return text;
 }
 

@@ -40,7 +40,7 @@ struct Header {
 /// Throws Error for what the format cannot hold.
 Header plan_header(const TensorFile& file);
 
-/// The JSON, padded.
+/// The JSON, compact and with sorted keys: equal headers give equal bytes.
 std::string header_text(const Header& header);
 
 /// The inverse, for a file with `data_bytes` bytes of data. Checks all that can

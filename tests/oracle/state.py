@@ -12,6 +12,7 @@ import json
 import os
 import struct
 import sys
+import zlib
 
 import torch
 
@@ -45,17 +46,27 @@ def read(path):
     (length,) = struct.unpack_from("<Q", raw)
     header = json.loads(raw[8 : 8 + length].decode("utf-8"))
     metadata = header.pop("__metadata__", {})
+    checksum = metadata.pop("crc32", None)
+    if checksum is not None:
+        # Of the header without it, compact and sorted, then of the data.
+        rest = dict(header, __metadata__=metadata) if metadata else header
+        text = json.dumps(
+            rest, sort_keys=True, ensure_ascii=False, separators=(",", ":")
+        )
+        found = zlib.crc32(raw[8 + length :], zlib.crc32(text.encode("utf-8")))
+        assert checksum == f"{found:08x}", (checksum, found)
     data = torch.frombuffer(bytearray(raw[8 + length :]), dtype=torch.uint8)
     tensors = {}
     for name, entry in header.items():
         begin, end = entry["data_offsets"]
         part = data[begin:end].view(types[entry["dtype"]])
         tensors[name] = part.reshape(entry["shape"])
-    return tensors, metadata
+    return tensors, metadata, checksum
 
 
 def check(path):
-    tensors, metadata = read(path)
+    tensors, metadata, checksum = read(path)
+    assert checksum is not None
     expected = values()
     assert metadata == METADATA, metadata
     assert sorted(tensors) == sorted(expected), sorted(tensors)

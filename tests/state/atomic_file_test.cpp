@@ -120,5 +120,18 @@ TEST_F(AtomicFileTest, WritesToTheCurrentFolderByABareName) {
   expect_only("new");
 }
 
+TEST(SetAside, NeverTakesANameThatIsThere) {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "recipe.toml";
+  for (const std::string text : {"first", "second"}) {
+    test::write_bytes(path, text);
+    const std::filesystem::path aside = set_aside(path);
+    EXPECT_EQ(test::read_bytes(aside), text);
+    EXPECT_FALSE(std::filesystem::exists(path));
+  }
+  EXPECT_EQ(test::read_bytes(folder.path() / "recipe.toml.old-1"), "first");
+  EXPECT_THROW(static_cast<void>(set_aside(path)), Error);
+}
+
 }  // namespace
 }  // namespace barlow::state

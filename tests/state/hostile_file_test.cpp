@@ -188,6 +188,35 @@ TEST(HostileFile, AnyChangedHeaderByteIsSurvived) {
   EXPECT_GT(refused, 500);
 }
 
+TEST(HostileFile, AnyFlippedBitOfTheDataIsRefused) {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "a.safetensors";
+  write_safetensors(path, {.tensors = {{"x", torch::ones({4})}}});
+  const std::string whole = test::read_bytes(path);
+  for (std::size_t bit = 0; bit < 128; ++bit) {
+    std::string changed = whole;
+    changed[whole.size() - 16 + bit / 8] ^= static_cast<char>(1U << bit % 8);
+    test::write_bytes(path, changed);
+    expect_one_line_error(path, "do not match its checksum");
+  }
+}
+
+TEST(HostileFile, AChangedNameOrTextIsRefused) {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "a.safetensors";
+  write_safetensors(
+      path,
+      {.tensors = {{"weight", torch::ones({4})}},
+       .metadata = {{"recipe", "seed = 3"}}});
+  const std::string whole = test::read_bytes(path);
+  for (const char* text : {"weight", "seed = 3"}) {
+    std::string changed = whole;
+    changed[whole.find(text) + 2] ^= 1;
+    test::write_bytes(path, changed);
+    expect_one_line_error(path, "do not match its checksum");
+  }
+}
+
 TEST(HostileFile, AbsentFileAndFolderAreNamed) {
   const test::TemporaryFolder folder;
   expect_one_line_error(folder.path() / "none", "No such file");

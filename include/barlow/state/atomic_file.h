@@ -48,4 +48,9 @@ void write_text_atomically(
     const std::filesystem::path& path,
     std::string_view text);
 
+/// Renames `path` to the first of path.old-1, path.old-2, ... that is not there
+/// yet, and returns that. For files of a user, or damaged ones, that stand
+/// where another is to be written. Throws Error, naming it, if that fails.
+std::filesystem::path set_aside(const std::filesystem::path& path);
+
 }  // namespace barlow::state

@@ -27,8 +27,9 @@ struct LoadedCheckpoint {
 
 /// Saves to and loads from one folder. One process at a time.
 ///
-/// Metadata gets "format" = "barlow-checkpoint" and "format_version" = "1". A
-/// version that adds meaning raises the number; older numbers stay readable.
+/// Metadata gets "format" = "barlow-checkpoint", "format_version" = "1" and
+/// "step". A version that adds meaning raises the number; older numbers stay
+/// readable.
 /// Thread-compatible.
 class CheckpointStore {
  public:
@@ -46,9 +47,10 @@ class CheckpointStore {
   /// nothing was removed.
   std::filesystem::path save(std::int64_t step, const TensorFile& file) const;
 
-  /// The newest checkpoint that is whole; nothing if there is none at all.
-  /// Throws Error if there are checkpoints and all are damaged, or if the
-  /// newest whole one was written by a newer version.
+  /// The newest checkpoint that is whole and has the step that its name says;
+  /// nothing if there is none at all. Throws Error, naming them, if there are
+  /// checkpoints and none is, or if the newest whole one was written by a newer
+  /// version.
   [[nodiscard]] std::optional<LoadedCheckpoint> load_latest() const;
 
  private:
