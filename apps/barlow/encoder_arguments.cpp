@@ -10,6 +10,7 @@
 #include "barlow/core/error.h"
 #include "barlow/data/dataset.h"
 #include "barlow/data/eval_loader.h"
+#include "barlow/flag_checks.h"
 #include "barlow/machine.h"
 #include "barlow/train/run_folder.h"
 #include "barlow/train/trained_encoder.h"
@@ -134,13 +135,13 @@ void EncoderArguments::add_to(CLI::App& command) {
       ->type_name("raw|random|FILE");
   recipe.add_to(command, KeyFlags::kNone);
   command.add_option("--batch-size", batch_size, "images encoded at a time")
-      ->check(CLI::PositiveNumber)
+      ->check(in_range(1, 1 << 20))
       ->capture_default_str();
   command.add_option("--threads", threads, "0: the cores of this process")
-      ->check(CLI::NonNegativeNumber)
+      ->check(in_range(0, 4096))
       ->capture_default_str();
   command.add_option("--workers", workers, "threads that decode images")
-      ->check(CLI::NonNegativeNumber)
+      ->check(in_range(0, 1024))
       ->capture_default_str();
   command.add_flag("--json", json, "one JSON object on stdout");
 }
@@ -151,20 +152,7 @@ EvaluationFeatures evaluation_features(const EncoderArguments& arguments) {
       data::open_dataset(data_path(arguments), data::Split::kTrain);
   const auto test_set =
       data::open_dataset(data_path(arguments), data::Split::kTest);
-  if (!train_set->has_labels() || !test_set->has_labels()) {
-    fail<UsageError>(
-        data_path(arguments),
-        ": found no labels, expected class folders or a labelled set");
-  }
-  if (train_set->class_names() != test_set->class_names()) {
-    fail<UsageError>(
-        data_path(arguments),
-        ": the training and the test part have different classes (",
-        train_set->class_names().size(),
-        " and ",
-        test_set->class_names().size(),
-        ")");
-  }
+  data::require_same_classes(*train_set, *test_set, data_path(arguments));
   set_threads(arguments.threads);
   warn_about_slow_blas();
   EvaluationFeatures features;

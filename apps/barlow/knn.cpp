@@ -7,6 +7,8 @@
 
 #include "barlow/commands.h"
 #include "barlow/encoder_arguments.h"
+#include "barlow/flag_checks.h"
+#include "barlow/json_line.h"
 
 namespace barlow::app {
 namespace {
@@ -31,7 +33,7 @@ int knn(const KnnArguments& arguments) {
     answer["k"] = arguments.options.k;
     answer["temperature"] = arguments.options.temperature;
     add_accuracy(answer, result.accuracy);
-    std::cout << answer.dump() << std::endl;
+    std::cout << json_line(answer) << std::endl;
   } else {
     std::cout << "k-NN accuracy " << accuracy_text(result.accuracy)
               << ", k = " << arguments.options.k << ", features of "
@@ -48,14 +50,14 @@ void add_knn(CLI::App& program, Action& action) {
   auto arguments = std::make_shared<KnnArguments>();
   arguments->encoder.add_to(*command);
   command->add_option("-k", arguments->options.k, "neighbours that vote")
-      ->check(CLI::PositiveNumber)
+      ->check(in_range(1, 1e6))
       ->capture_default_str();
   command
       ->add_option(
           "--temperature",
           arguments->options.temperature,
           "smaller: nearer neighbours weigh more")
-      ->check(CLI::PositiveNumber)
+      ->check(in_range(1e-4, 1e4))
       ->capture_default_str();
   command->callback([arguments, &action] {
     action = [arguments] {

@@ -3,10 +3,14 @@
 #include <iomanip>
 #include <iostream>
 #include <memory>
+#include <sstream>
 
 #include "barlow/commands.h"
 #include "barlow/encoder_arguments.h"
 #include "barlow/eval/linear_probe.h"
+#include "barlow/flag_checks.h"
+#include "barlow/json_line.h"
+#include "barlow/machine.h"
 
 namespace barlow::app {
 namespace {
@@ -26,10 +30,11 @@ int linear(const LinearArguments& arguments) {
   const eval::LinearProbeResult result =
       eval::linear_probe(features.train, features.test, arguments.options);
   if (!result.converged) {
-    std::cerr << "barlow: warning: the classifier stopped after "
-              << result.iterations << " iterations with gradient norm "
-              << result.gradient_norm << ", above the tolerance "
-              << arguments.options.gradient_tolerance << "\n";
+    std::ostringstream warning;
+    warning << "warning: the classifier stopped after " << result.iterations
+            << " iterations with gradient norm " << result.gradient_norm
+            << ", above the tolerance " << arguments.options.gradient_tolerance;
+    print_error(warning.str());
   }
   if (arguments.encoder.json) {
     nlohmann::ordered_json answer = answer_head("linear", features);
@@ -38,7 +43,7 @@ int linear(const LinearArguments& arguments) {
     answer["converged"] = result.converged;
     answer["train_top1"] = result.train_top1;
     add_accuracy(answer, result.test);
-    std::cout << answer.dump() << std::endl;
+    std::cout << json_line(answer) << std::endl;
   } else {
     std::cout << "linear accuracy " << accuracy_text(result.test)
               << ", on the training part " << std::fixed << std::setprecision(2)
@@ -61,13 +66,14 @@ void add_linear(CLI::App& program, Action& action) {
           arguments->options.penalties,
           "L2 penalties to choose from, comma-separated")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(in_range(1e-12, 1e12))
       ->capture_default_str();
   command
       ->add_option(
           "--seed",
           arguments->options.seed,
           "draws the held-out tenth")
+      ->check(in_range(0, 1e18))
       ->capture_default_str();
   command->callback([arguments, &action] {
     action = [arguments] {

@@ -14,6 +14,7 @@
 
 #include "barlow/commands.h"
 #include "barlow/core/error.h"
+#include "barlow/core/heap.h"
 #include "barlow/core/text.h"
 #include "barlow/core/version.h"
 #include "barlow/machine.h"
@@ -93,13 +94,23 @@ int run(int argc, char** argv) {
   return action();
 }
 
+// A full disk or a closed pipe shows when the last line is written.
+int with_output_written(int code) {
+  if (std::cout.flush()) {
+    return code;
+  }
+  print_error("stdout: cannot be written (is the disk full?)");
+  return code == kExitDone ? kExitFailed : code;
+}
+
 }  // namespace
 }  // namespace barlow::app
 
 int main(int argc, char** argv) {
   using namespace barlow;  // NOLINT(google-build-using-namespace)
   try {
-    return app::run(argc, argv);
+    keep_freed_memory();
+    return app::with_output_written(app::run(argc, argv));
   } catch (const UsageError& error) {
     app::print_error(error.what());
     return app::kExitUsage;

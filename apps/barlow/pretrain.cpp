@@ -2,9 +2,9 @@
 
 #include <atomic>
 #include <exception>
-#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <sstream>
 #include <string>
 
 #include <c10/util/Exception.h>
@@ -13,6 +13,7 @@
 #include "barlow/core/error.h"
 #include "barlow/data/dataset.h"
 #include "barlow/dist/connect.h"
+#include "barlow/flag_checks.h"
 #include "barlow/machine.h"
 #include "barlow/progress.h"
 #include "barlow/ranks.h"
@@ -32,8 +33,8 @@ constexpr const char* kDescription =
     "files.\n"
     "OUT receives recipe.toml, metrics.jsonl, checkpoints/ and, at the end, "
     "backbone.safetensors. If it holds a run already, that run continues to "
-    "the same bits as if it had never stopped. SIGINT and SIGTERM finish the "
-    "step, save and exit with 75.\n\n"
+    "the same bits as if it had never stopped. SIGINT, SIGTERM and SIGHUP "
+    "finish the step, save and exit with 75.\n\n"
     "Several devices: --ranks W starts W ranks here; started by torchrun, "
     "mpirun or srun, the command finds its rank itself. Any number of ranks "
     "computes the same training, and can continue it; only rank 0 uses OUT.\n\n"
@@ -47,18 +48,20 @@ struct PretrainArguments {
 };
 
 train::Recipe effective_recipe(const PretrainArguments& arguments) {
-  train::Recipe base;
-  const train::RunPaths paths(arguments.out);
-  if (!arguments.recipe.has_recipe() && std::filesystem::exists(paths.recipe)) {
-    train::read_recipe_file(base, paths.recipe);
+  if (arguments.recipe.has_recipe()) {
+    return arguments.recipe.resolve({});
   }
-  return arguments.recipe.resolve(base);
+  return arguments.recipe.resolve(
+      train::recipe_of_run(arguments.out).value_or(train::Recipe()));
 }
 
 // Of rank 0: what a user watches.
-train::TrainerEvents printing_events(Progress& progress) {
+train::TrainerEvents printing_events(
+    Progress& progress,
+    const std::string& recipe) {
   train::TrainerEvents events;
-  events.on_start = [&progress](const train::RunPlan& plan) {
+  events.on_start = [&progress, recipe](const train::RunPlan& plan) {
+    std::cout << recipe << std::endl;
     progress.start(plan);
   };
   events.on_step = [&progress](const train::StepMetrics& metrics) {
@@ -99,13 +102,13 @@ int train_here(
       train::select_device(recipe.device, rendezvous.local_rank);
   const std::atomic<bool>& stop = stop_on_signals();
   const bool first = rendezvous.rank == 0;
+  std::ostringstream told;
+  told << "# effective recipe, also in " << arguments.out << "/recipe.toml\n"
+       << train::recipe_to_toml(recipe) << "\n"
+       << threads << " threads of tensor operations, " << recipe.workers
+       << " workers for data, each rank";
   if (first) {
     warn_about_slow_blas();
-    std::cout << "# effective recipe, also in " << arguments.out
-              << "/recipe.toml\n"
-              << train::recipe_to_toml(recipe) << "\n"
-              << threads << " threads of tensor operations, " << recipe.workers
-              << " workers for data, each rank" << std::endl;
   }
   const dist::ProcessGroup group =
       dist::connect(rendezvous, arguments.ranks.connect_options(device));
@@ -114,7 +117,7 @@ int train_here(
       *dataset,
       recipe,
       arguments.out,
-      printing_events(progress),
+      printing_events(progress, told.str()),
       stop,
       group);
   progress.finish_line();
@@ -156,6 +159,7 @@ void add_pretrain(CLI::App& program, Action& action) {
   command->add_option("DATA", arguments->data, "the images")->required();
   command->add_option("-o,--out", arguments->out, "folder of the run")
       ->type_name("RUN")
+      ->check(not_empty())
       ->required();
   arguments->ranks.add_to(*command);
   arguments->recipe.add_to(*command, KeyFlags::kAll);

@@ -36,6 +36,16 @@ void Progress::start(const train::RunPlan& plan) {
                                : std::string())
             << plan.device << "; loss over D = " << plan.embedding_size
             << " in " << plan.loss_path << "\n";
+  const train::MemoryNeed& memory = plan.memory;
+  std::cout << "memory" << (plan.ranks > 1 ? " of each rank" : "") << ": about "
+            << format_bytes(static_cast<double>(memory.total()))
+            << " (weights and optimiser "
+            << format_bytes(static_cast<double>(memory.weights))
+            << ", activations "
+            << format_bytes(static_cast<double>(memory.activations))
+            << ", loss " << format_bytes(static_cast<double>(memory.loss))
+            << ", batches " << format_bytes(static_cast<double>(memory.batches))
+            << ")\n";
   if (plan.first_step > 0) {
     std::cout << "resuming after step " << plan.first_step << "\n";
   }

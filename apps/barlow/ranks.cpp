@@ -16,6 +16,7 @@
 #include "barlow/commands.h"
 #include "barlow/core/error.h"
 #include "barlow/dist/launcher.h"
+#include "barlow/flag_checks.h"
 #include "barlow/machine.h"
 #include "barlow/signals.h"
 
@@ -66,7 +67,7 @@ void RankFlags::add_to(CLI::App& command, Launching launching) {
   if (launching == Launching::kHere) {
     command.add_option("--ranks", ranks_, "start W ranks on this machine")
         ->type_name("W")
-        ->check(CLI::Range(1, 1024))
+        ->check(in_range(1, 1024))
         ->group(group);
   }
   command
@@ -76,16 +77,16 @@ void RankFlags::add_to(CLI::App& command, Launching launching) {
           "number of this process, when started by hand; torchrun, mpirun and "
           "srun tell it themselves")
       ->type_name("R")
-      ->check(CLI::NonNegativeNumber)
+      ->check(in_range(0, 1e9))
       ->group(group);
   command.add_option("--world-size", world_size_, "how many ranks there are")
       ->type_name("W")
-      ->check(CLI::PositiveNumber)
+      ->check(in_range(1, 1e9))
       ->group(group);
   command
       .add_option("--local-rank", local_rank_, "number among this machine's")
       ->type_name("R")
-      ->check(CLI::NonNegativeNumber)
+      ->check(in_range(0, 1e9))
       ->group(group);
   command
       .add_option(
@@ -93,13 +94,13 @@ void RankFlags::add_to(CLI::App& command, Launching launching) {
           local_size_,
           "how many of the ranks share this machine's cores")
       ->type_name("W")
-      ->check(CLI::PositiveNumber)
+      ->check(in_range(1, 1e9))
       ->group(group);
   command.add_option("--master-addr", host_, "address of rank 0's machine")
       ->type_name("HOST")
       ->group(group);
   command.add_option("--master-port", port_, "a free port there")
-      ->check(CLI::Range(1, 65535))
+      ->check(in_range(1, 65535))
       ->capture_default_str()
       ->group(group);
   command
@@ -107,7 +108,7 @@ void RankFlags::add_to(CLI::App& command, Launching launching) {
           "--timeout-s",
           timeout_s_,
           "how long a rank waits for the others before it gives up")
-      ->check(CLI::Range(1.0, 1e6))
+      ->check(in_range(1.0, 1e6))
       ->capture_default_str()
       ->group(group);
   command

@@ -43,11 +43,14 @@ fs::path find_recipe(const std::string& name) {
       return candidate;
     }
   }
+  const std::string nearest = nearest_name(name, shipped_recipes());
   fail<UsageError>(
       "--recipe: found ",
+      fs::is_directory(name) ? "the folder " : "",
       name,
       ", expected a file or one of ",
-      join(shipped_recipes()));
+      join(shipped_recipes()),
+      nearest.empty() ? "" : "; did you mean " + nearest + "?");
 }
 
 }  // namespace

@@ -22,8 +22,14 @@ const std::atomic<bool>& stop_on_signals() {
   // SA_RESETHAND: the second signal finds the default action.
   action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    // What a parent has set to be ignored stays so: that is what nohup does.
+    struct sigaction inherited {};
+    sigaction(signal, nullptr, &inherited);
+    if (inherited.sa_handler != SIG_IGN) {
+      sigaction(signal, &action, nullptr);
+    }
+  }
   return stop_requested;
 }
 

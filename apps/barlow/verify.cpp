@@ -17,6 +17,8 @@
 #include "barlow/commands.h"
 #include "barlow/core/text.h"
 #include "barlow/dist/connect.h"
+#include "barlow/flag_checks.h"
+#include "barlow/json_line.h"
 #include "barlow/machine.h"
 #include "barlow/ranks.h"
 #include "barlow/train/setup.h"
@@ -280,7 +282,7 @@ int verify(const VerifyArguments& arguments) {
   }
   const bool ok = all_hold(findings);
   if (arguments.json) {
-    std::cout << to_json(findings).dump() << std::endl;
+    std::cout << json_line(to_json(findings)) << std::endl;
     return ok ? kExitDone : kExitFailed;
   }
   print_losses(findings);
@@ -303,7 +305,7 @@ void add_verify(CLI::App& program, Action& action) {
   arguments->ranks.add_to(*command, RankFlags::Launching::kByCommand);
   command->add_option("--ranks", arguments->most_ranks, "try 1 to W ranks")
       ->type_name("W")
-      ->check(CLI::Range(1, 64))
+      ->check(in_range(1, 64))
       ->capture_default_str();
   command->add_option("--device", arguments->device, "auto, cpu, cuda, cuda:N")
       ->capture_default_str();

@@ -7,11 +7,13 @@
 #include <string>
 
 #include "barlow/commands.h"
+#include "barlow/core/error.h"
 #include "barlow/core/random.h"
 #include "barlow/data/augment.h"
 #include "barlow/data/dataset.h"
 #include "barlow/data/decode.h"
 #include "barlow/data/encode.h"
+#include "barlow/flag_checks.h"
 #include "barlow/recipe_flags.h"
 
 namespace barlow::app {
@@ -83,6 +85,21 @@ class Sheet {
   data::Image sheet_;
 };
 
+void check_sheet(int rows, int pairs, int tile) {
+  constexpr std::int64_t kMostPixels = std::int64_t{1} << 28;
+  const std::int64_t side = std::max(tile, kMinTile);
+  if (rows * (1 + 2 * std::int64_t{pairs}) * side * side > kMostPixels) {
+    fail<UsageError>(
+        "--images, --pairs: found ",
+        rows,
+        " rows of ",
+        1 + 2 * pairs,
+        " tiles of ",
+        side,
+        " px, expected at most 2^28 pixels in all");
+  }
+}
+
 int views(const ViewsArguments& arguments) {
   const train::Recipe recipe = arguments.recipe.resolve({});
   const auto dataset = data::open_dataset(arguments.data, data::Split::kTrain);
@@ -90,6 +107,7 @@ int views(const ViewsArguments& arguments) {
       static_cast<int>(std::min(arguments.images, dataset->size()));
   const auto pairs = static_cast<int>(arguments.pairs);
   const int tile = std::max(recipe.view_a.size, recipe.view_b.size);
+  check_sheet(rows, pairs, tile);
   Sheet sheet(tile, rows, pairs);
   for (int row = 0; row < rows; ++row) {
     const data::Image image = data::to_channels(
@@ -125,12 +143,14 @@ void add_views(CLI::App& program, Action& action) {
   command->add_option("DATA", arguments->data, "the images")->required();
   command->add_option("-o,--out", arguments->out, "the picture to write")
       ->type_name("PNG")
+      ->check(not_empty())
+      ->check(ends_with(".png"))
       ->required();
   command->add_option("--images", arguments->images, "rows of the picture")
-      ->check(CLI::Range(1, 100))
+      ->check(in_range(1, 100))
       ->capture_default_str();
   command->add_option("--pairs", arguments->pairs, "pairs of views a row")
-      ->check(CLI::Range(1, 100))
+      ->check(in_range(1, 100))
       ->capture_default_str();
   arguments->recipe.add_to(*command, KeyFlags::kAll);
   command->callback([arguments, &action] {

@@ -103,6 +103,37 @@ std::string summary(const detail::Listing& listing) {
   return names.empty() ? text : text + " (" + join(names) + ")";
 }
 
+// The first name of `names` that is not among `others`, or "".
+std::string first_missing(
+    const std::vector<std::string>& names,
+    const std::vector<std::string>& others) {
+  for (const std::string& name : names) {
+    if (std::find(others.begin(), others.end(), name) == others.end()) {
+      return name;
+    }
+  }
+  return "";
+}
+
+void require_same_names(
+    const std::vector<std::string>& train,
+    const std::vector<std::string>& test,
+    const std::string& name) {
+  if (train == test) {
+    return;
+  }
+  const std::string new_class = first_missing(test, train);
+  fail<UsageError>(
+      name,
+      ": the training part has ",
+      train.size(),
+      " classes, the test part ",
+      test.size(),
+      new_class.empty() ? ", which lacks " + first_missing(train, test)
+                        : ", with " + new_class + " that is not in training",
+      "; expected the same in both");
+}
+
 }  // namespace
 
 std::unique_ptr<Dataset> detail::make_array_dataset(ImageArray images) {
@@ -140,8 +171,38 @@ std::unique_ptr<Dataset> open_dataset(const fs::path& path, Split split) {
       path.string(),
       ": found ",
       summary(listing),
-      ", none of them images, ",
+      listing.files.empty() ? ", " : ", none of them images, ",
       kExpected);
+}
+
+void require_same_classes(
+    const Dataset& train,
+    const Dataset& test,
+    const std::string& name) {
+  for (const Dataset* part : {&train, &test}) {
+    if (!part->has_labels()) {
+      fail<UsageError>(
+          name,
+          ": found no labels in the ",
+          detail::name_of(part == &train ? Split::kTrain : Split::kTest),
+          " part, expected two or more class folders, or a labelled set");
+    }
+  }
+  require_same_names(train.class_names(), test.class_names(), name);
+  std::vector<bool> trained(train.class_names().size());
+  for (std::int64_t i = 0; i < train.size(); ++i) {
+    trained.at(static_cast<std::size_t>(train.label(i))) = true;
+  }
+  for (std::int64_t i = 0; i < test.size(); ++i) {
+    const auto label = static_cast<std::size_t>(test.label(i));
+    if (!trained.at(label)) {
+      fail<UsageError>(
+          test.describe(i),
+          ": found class ",
+          test.class_names()[label],
+          ", of which the training part has no image");
+    }
+  }
 }
 
 }  // namespace barlow::data

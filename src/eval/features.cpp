@@ -115,4 +115,30 @@ void check_features(const char* what, const Features& features) {
   }
 }
 
+std::int64_t
+check_classes(const char* what, const Features& train, const Features& test) {
+  const auto lowest = train.labels.min().item<std::int64_t>();
+  const auto highest = train.labels.max().item<std::int64_t>();
+  if (lowest == highest) {
+    fail<UsageError>(
+        what,
+        ": all training images have the label ",
+        lowest,
+        ", expected at least two classes");
+  }
+  const std::int64_t beyond = first_row(test.labels.gt(highest));
+  if (beyond >= 0) {
+    fail<UsageError>(
+        what,
+        ": test image ",
+        beyond,
+        " has the label ",
+        test.labels[beyond].item<std::int64_t>(),
+        ", expected at most ",
+        highest,
+        ", the largest of the training images");
+  }
+  return highest + 1;
+}
+
 }  // namespace barlow::eval

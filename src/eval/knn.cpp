@@ -190,7 +190,7 @@ KnnResult weighted_knn(
     const KnnOptions& options) {
   check_arguments(bank, queries, options);
   torch::NoGradGuard no_grad;
-  const std::int64_t classes = bank.labels.max().item<std::int64_t>() + 1;
+  const std::int64_t classes = check_classes("k-NN", bank, queries);
   const torch::Tensor labels = bank.labels.contiguous();
   const std::int64_t total = queries.features.size(0);
   const BlockSizes sizes =

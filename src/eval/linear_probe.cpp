@@ -122,15 +122,7 @@ std::int64_t check_arguments(
       " training features, ",
       test.features.size(1),
       " test features");
-  const auto lowest = train.labels.min().item<std::int64_t>();
-  const auto highest = train.labels.max().item<std::int64_t>();
-  if (lowest == highest) {
-    fail<UsageError>(
-        "linear probe: all training images have the label ",
-        lowest,
-        ", expected at least two classes");
-  }
-  return highest + 1;
+  return check_classes("linear probe", train, test);
 }
 
 // The training set in a drawn order, whose last rows are the held-out ones.

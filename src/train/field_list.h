@@ -20,19 +20,25 @@
 
 namespace barlow::train {
 
-/// What a field accepts; both ends belong to it.
+enum class UpperEnd { kClosed, kOpen };
+
+/// What a field accepts; the lower end belongs to it.
 struct Range {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
+  UpperEnd end = UpperEnd::kClosed;
 
-  [[nodiscard]] bool contains(double x) const { return x >= low && x <= high; }
+  [[nodiscard]] bool contains(double x) const {
+    return x >= low && (end == UpperEnd::kClosed ? x <= high : x < high);
+  }
 
   [[nodiscard]] std::string text() const {
     std::ostringstream out;
     if (std::isinf(high)) {
       out << ">= " << low;
     } else {
-      out << "in [" << low << ", " << high << "]";
+      out << "in [" << low << ", " << high
+          << (end == UpperEnd::kClosed ? "]" : ")");
     }
     return out.str();
   }

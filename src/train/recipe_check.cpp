@@ -8,6 +8,10 @@
 namespace barlow::train {
 
 void check_recipe(const Recipe& recipe) {
+  Recipe copy = recipe;
+  for (const RecipeField& field : recipe_fields()) {
+    field.set(copy, field.get(recipe));
+  }
   data::validate(recipe.view_a, "view_a");
   data::validate(recipe.view_b, "view_b");
   if (recipe.channels == 2) {

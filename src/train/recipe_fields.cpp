@@ -9,9 +9,10 @@ namespace barlow::train {
 namespace {
 
 constexpr double kMaxCount = 1e15;
-constexpr double kMaxPixels = 65536;
+constexpr double kMaxPixels = 16384;  // as data::validate
 constexpr double kTiny = 1e-12;
 constexpr Range kProbability{0, 1};
+constexpr Range kStrength{0, 100};  // of jitter and blur, as data::validate
 constexpr Range kNotNegative{0};
 constexpr Range kPositive{kTiny};
 
@@ -61,7 +62,7 @@ void add_machine(FieldList& fields) {
       [](auto& r) -> auto& { return r.threads; });
   fields.integer(
       "workers",
-      {0, 4096},
+      {0, 1024},
       "threads that decode and augment; 0: in the training thread",
       [](auto& r) -> auto& { return r.workers; });
   fields.integer(
@@ -151,12 +152,12 @@ void add_view_geometry(FieldList& fields, const std::string& name, View view) {
       &Options::max_area);
   real(
       "min_aspect",
-      kPositive,
+      {kTiny, 1000},
       "narrowest crop, width / height",
       &Options::min_aspect);
   real(
       "max_aspect",
-      kPositive,
+      {kTiny, 1000},
       "widest crop, width / height",
       &Options::max_aspect);
   fields.choice<data::CropGrid>(
@@ -194,9 +195,9 @@ void add_view_colour(FieldList& fields, const std::string& name, View view) {
       kProbability,
       "colour jitter",
       &Options::jitter_probability);
-  real("brightness", kNotNegative, "factor in 1 +- this", &Options::brightness);
-  real("contrast", kNotNegative, "factor in 1 +- this", &Options::contrast);
-  real("saturation", kNotNegative, "factor in 1 +- this", &Options::saturation);
+  real("brightness", kStrength, "factor in 1 +- this", &Options::brightness);
+  real("contrast", kStrength, "factor in 1 +- this", &Options::contrast);
+  real("saturation", kStrength, "factor in 1 +- this", &Options::saturation);
   real("hue", {0, 0.5}, "shift in +- this, in turns", &Options::hue);
   real("grey_probability", kProbability, "to grey", &Options::grey_probability);
   real(
@@ -204,8 +205,8 @@ void add_view_colour(FieldList& fields, const std::string& name, View view) {
       kProbability,
       "Gaussian blur",
       &Options::blur_probability);
-  real("blur_min_sigma", kNotNegative, "px", &Options::blur_min_sigma);
-  real("blur_max_sigma", kNotNegative, "px", &Options::blur_max_sigma);
+  real("blur_min_sigma", kStrength, "px", &Options::blur_min_sigma);
+  real("blur_max_sigma", kStrength, "px", &Options::blur_max_sigma);
   real(
       "solarize_probability",
       kProbability,
@@ -283,6 +284,11 @@ void add_loss(FieldList& fields) {
        {"sample", LossPath::kSampleSpace}},
       "the two exact ways to the same loss; auto takes the cheaper",
       [](auto& r) -> auto& { return r.loss.path; });
+  fields.choice<torch::ScalarType>(
+      "loss_products",
+      {{"float32", torch::kFloat32}, {"bfloat16", torch::kBFloat16}},
+      "what the loss's matrix products round their factors to",
+      [](auto& r) -> auto& { return r.loss.product_type; });
   fields.choice<Correlation>(
       "correlation",
       {{"global", Correlation::kGlobal}, {"per-rank", Correlation::kPerRank}},
@@ -327,7 +333,7 @@ void add_optimizer(FieldList& fields) {
       [](auto& r) -> auto& { return r.weight_decay; });
   fields.real(
       "momentum",
-      {0, 1},
+      {0, 1, UpperEnd::kOpen},
       "of lars, lars-clipped and sgd",
       [](auto& r) -> auto& { return r.momentum; });
   fields.real(

@@ -2,6 +2,10 @@
 
 #include "train/run_files.h"
 
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -23,6 +27,50 @@ const std::string& metadata_value(
   return entry->second;
 }
 
+double time_of(const state::TensorFile& checkpoint) {
+  const std::string& text = metadata_value(checkpoint, "time_s");
+  double seconds = 0;
+  const char* end = text.data() + text.size();
+  const auto [parsed, error] = std::from_chars(text.data(), end, seconds);
+  if (error != std::errc() || parsed != end) {
+    fail("checkpoint with time_s \"", text, "\", expected a number");
+  }
+  return seconds;
+}
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// Why the recipe.toml at `path` is not to be lost; "" if it holds nothing but
+// what a run of `recipe` has written.
+std::string recipe_flaw(
+    const std::filesystem::path& path,
+    const Recipe& recipe) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    return "";
+  }
+  Recipe found;
+  try {
+    read_recipe_file(found, path);
+  } catch (const UsageError& flaw) {
+    return flaw.what();
+  }
+  const std::vector<std::string> differences =
+      resume_differences(recipe, found);
+  if (!differences.empty()) {
+    std::string flaw = path.string();
+    return flaw.append(": not this run's recipe (")
+        .append(join(differences, "; "))
+        .append(")");
+  }
+  return text_of(path) == recipe_to_toml(found)
+             ? ""
+             : path.string() + ": not as this barlow writes it (edited?)";
+}
+
 }  // namespace
 
 RunFiles::RunFiles(const std::filesystem::path& folder, RunIdentity identity)
@@ -31,29 +79,30 @@ RunFiles::RunFiles(const std::filesystem::path& folder, RunIdentity identity)
       lock_(paths_),
       checkpoints_(paths_.checkpoints, identity_.recipe.keep_checkpoints) {}
 
-std::optional<RunState> RunFiles::load(
-    const std::function<void(const std::string&)>& on_warning) const {
+std::optional<RunState> RunFiles::load(const OnWarning& on_warning) const {
   auto loaded = checkpoints_.load_latest();
+  const bool trained = std::filesystem::exists(paths_.backbone);
   if (!loaded) {
-    // A run stopped before its first checkpoint has computed nothing worth
-    // keeping, but a user who changes the recipe there should be told.
-    if (std::filesystem::exists(paths_.recipe)) {
-      Recipe saved;
-      read_recipe_file(saved, paths_.recipe);
-      refuse_another_recipe(saved);
+    if (trained) {
+      fail<UsageError>(
+          paths_.backbone.string(),
+          ": a trained encoder, but no checkpoint to go on from; choose "
+          "another --out, or move it away to start anew");
     }
     return std::nullopt;
   }
   for (const std::string& warning : loaded->warnings) {
-    on_warning(warning);
+    on_warning(
+        warning + "; going on from the one of step " +
+        std::to_string(loaded->step));
   }
   refuse_another_run(loaded->file);
   return RunState{
       .tensors = std::move(loaded->file.tensors),
       .progress = {
           .step = loaded->step,
-          .time_s = std::stod(metadata_value(loaded->file, "time_s")),
-          .complete = std::filesystem::exists(paths_.backbone)}};
+          .time_s = time_of(loaded->file),
+          .complete = trained}};
 }
 
 void RunFiles::refuse_another_recipe(const Recipe& recipe) const {
@@ -100,7 +149,14 @@ void RunFiles::refuse_another_run(const state::TensorFile& checkpoint) const {
   }
 }
 
-void RunFiles::write_recipe() const {
+void RunFiles::write_recipe(const OnWarning& on_warning) const {
+  const std::string flaw = recipe_flaw(paths_.recipe, identity_.recipe);
+  if (!flaw.empty()) {
+    const std::filesystem::path aside = state::set_aside(paths_.recipe);
+    on_warning(
+        flaw + "; kept as " + aside.filename().string() +
+        ", the run's own recipe takes its place");
+  }
   state::write_text_atomically(paths_.recipe, recipe_to_toml(identity_.recipe));
 }
 

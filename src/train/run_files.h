@@ -37,23 +37,27 @@ struct RunState {
   RunProgress progress;
 };
 
+using OnWarning = std::function<void(const std::string&)>;
+
 /// Holds the folder's lock as long as it lives. Thread-compatible.
 class RunFiles {
  public:
-  /// Creates the folder. Throws Error if another process holds it.
+  /// Creates the folder. Throws as RunLock.
   RunFiles(const std::filesystem::path& folder, RunIdentity identity);
 
-  /// The newest whole checkpoint, nothing if there is none. `on_warning` hears
-  /// of newer ones that are damaged.
+  /// The newest whole checkpoint, nothing if there is none: what stopped before
+  /// its first one has computed nothing, and may be started anew with another
+  /// recipe. `on_warning` hears of newer ones that are damaged.
   ///
-  /// Throws UsageError, naming the keys, if the run is of another recipe (also
-  /// one stopped before its first checkpoint), and Error if it is of other
-  /// data.
-  [[nodiscard]] std::optional<RunState> load(
-      const std::function<void(const std::string&)>& on_warning) const;
+  /// Throws UsageError, naming the keys, if the run is of another recipe, or if
+  /// there is a trained encoder but no checkpoint, and Error if it is of other
+  /// data or no checkpoint can be used.
+  [[nodiscard]] std::optional<RunState> load(const OnWarning& on_warning) const;
 
-  /// Writes recipe.toml, once nothing can refuse the run any more.
-  void write_recipe() const;
+  /// Writes recipe.toml, once nothing can refuse the run any more. One that was
+  /// edited, is broken or of another recipe is kept under another name, and
+  /// `on_warning` hears of it.
+  void write_recipe(const OnWarning& on_warning) const;
 
   /// Returns the new checkpoint's path.
   std::filesystem::path save(const RunState& state) const;

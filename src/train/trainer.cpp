@@ -5,17 +5,20 @@
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <sstream>
+#include <string>
 #include <utility>
 
+#include "barlow/core/error.h"
 #include "barlow/dist/named_tensors.h"
-#include "barlow/loss/planner.h"
 #include "barlow/model/named_state.h"
 #include "barlow/train/setup.h"
 #include "barlow/train/training_step.h"
 #include "train/agreement.h"
 #include "train/fingerprint.h"
+#include "train/prefixed_tensors.h"
+#include "train/run_exchange.h"
 #include "train/run_files.h"
+#include "train/run_plan.h"
 
 namespace barlow::train {
 namespace {
@@ -26,38 +29,6 @@ constexpr const char* kOptimizerPrefix = "optimizer.";
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
       .count();
-}
-
-void add_prefixed(
-    NamedTensors& all,
-    const std::string& prefix,
-    const NamedTensors& part) {
-  for (const auto& [name, tensor] : part) {
-    all.emplace(prefix + name, tensor);
-  }
-}
-
-NamedTensors take_prefixed(const NamedTensors& all, const std::string& prefix) {
-  NamedTensors part;
-  for (const auto& [name, tensor] : all) {
-    if (name.starts_with(prefix)) {
-      part.emplace(name.substr(prefix.size()), tensor);
-    }
-  }
-  return part;
-}
-
-// Rank 0's, which alone reads the folder.
-RunProgress share_progress(
-    const RunProgress& progress,
-    const dist::ProcessGroup& group) {
-  std::ostringstream own;
-  own.precision(17);
-  own << progress.step << " " << progress.time_s << " " << progress.complete;
-  std::istringstream text(group.broadcast_text(own.str()));
-  RunProgress shared;
-  text >> shared.step >> shared.time_s >> shared.complete;
-  return shared;
 }
 
 template <class Function, class... Args>
@@ -85,6 +56,11 @@ class Run {
         optimizer_(make_optimizer(recipe, model_)) {
     const std::string fingerprint = dataset_fingerprint(dataset);
     require_same_run(recipe_, fingerprint, group_);
+    RunPlan plan = make_plan(recipe_, model_, group_);
+    plan.images = dataset.size();
+    plan.steps_per_epoch = steps_per_epoch_;
+    plan.total_steps = total_steps_;
+    plan.device = device_.str();
     if (group_.rank() == 0) {
       // Only now: a refused recipe or data set leaves no folder.
       files_ = std::make_unique<RunFiles>(
@@ -98,9 +74,10 @@ class Run {
         training_step_options(recipe_),
         group_);
     if (files_) {
-      files_->write_recipe();
+      files_->write_recipe(warning());
     }
-    call(events_.on_start, plan(dataset.size()));
+    plan.first_step = progress_.step;
+    call(events_.on_start, plan);
   }
 
   TrainOutcome run(const std::atomic<bool>& stop) {
@@ -109,23 +86,30 @@ class Run {
     }
     std::optional<MetricsLog> log;
     if (files_) {
-      log.emplace(files_->paths().metrics, progress_.step);
+      log.emplace(files_->paths().metrics, progress_.step, warning());
     }
     loader_.start(progress_.step);
+    const std::int64_t first_step = progress_.step;
     while (progress_.step < total_steps_) {
-      const StepMetrics metrics = one_step();
-      const std::int64_t step = progress_.step;
-      const bool last = step == total_steps_;
-      if (log && (step % recipe_.log_every_steps == 0 || last)) {
+      const LoadedBatch loaded = load_batch();
+      const StepSignals signals =
+          share_signals({stop.load(), loaded.failure}, group_);
+      if (!signals.failure.empty()) {
+        fail_saved(signals.failure);
+      }
+      // At least one step a start, so that a run under repeated signals ends.
+      if (signals.stop && progress_.step > first_step) {
+        save_unless_saved();
+        return TrainOutcome::kInterrupted;
+      }
+      const StepMetrics metrics = one_step(loaded);
+      const bool last = progress_.step == total_steps_;
+      if (log && (progress_.step % recipe_.log_every_steps == 0 || last)) {
         log->append(metrics);
       }
       call(events_.on_step, metrics);
-      const bool stopping = any_rank(stop.load()) && !last;
-      if (stopping || last || checkpoint_due()) {
-        save();
-      }
-      if (stopping) {
-        return TrainOutcome::kInterrupted;
+      if (last || checkpoint_due()) {
+        save_unless_saved();
       }
     }
     if (files_) {
@@ -137,17 +121,23 @@ class Run {
   }
 
  private:
+  [[nodiscard]] OnWarning warning() const {
+    return [this](const std::string& text) {
+      call(events_.on_warning, text);
+    };
+  }
+
   // From rank 0's newest checkpoint, or its initial weights: whatever the other
   // ranks had, all now have the same.
   void resume() {
     NamedTensors tensors = training_tensors();
     if (files_) {
-      auto saved = files_->load([&](const std::string& warning) {
-        call(events_.on_warning, warning);
-      });
+      auto saved = files_->load(warning());
       if (saved) {
+        refuse_step_beyond(saved->progress.step);
         tensors = std::move(saved->tensors);
         progress_ = saved->progress;
+        saved_step_ = progress_.step;
       }
     }
     progress_ = share_progress(progress_, group_);
@@ -159,6 +149,18 @@ class Run {
     optimizer_->load_state(take_prefixed(tensors, kOptimizerPrefix));
   }
 
+  void refuse_step_beyond(std::int64_t step) const {
+    if (step > total_steps_) {
+      fail(
+          files_->paths().checkpoints.string(),
+          ": found a checkpoint of step ",
+          step,
+          ", expected at most ",
+          total_steps_,
+          ", this recipe's number of steps");
+    }
+  }
+
   // The model's and the optimiser's, sharing memory with them.
   [[nodiscard]] NamedTensors training_tensors() const {
     NamedTensors tensors;
@@ -167,46 +169,67 @@ class Run {
     return tensors;
   }
 
-  RunPlan plan(std::int64_t images) const {
-    RunPlan plan;
-    plan.images = images;
-    plan.steps_per_epoch = steps_per_epoch_;
-    plan.total_steps = total_steps_;
-    plan.first_step = progress_.step;
-    plan.embedding_size = model_->embedding_dim();
-    plan.parameters = model::count_parameters(*model_);
-    plan.ranks = group_.size();
-    plan.device = device_.str();
-    plan.loss_path = loss_path_name();
-    return plan;
+  struct LoadedBatch {
+    std::chrono::steady_clock::time_point start;
+    std::optional<data::TwoViewBatch> batch;
+    std::string failure;  // why there is none; told to all ranks first
+    double waited_s = 0;
+  };
+
+  LoadedBatch load_batch() {
+    LoadedBatch loaded;
+    loaded.start = std::chrono::steady_clock::now();
+    const double before = loader_.seconds_waiting();
+    try {
+      loaded.batch = loader_.next();
+    } catch (const std::exception& error) {
+      loaded.failure = error.what();
+    }
+    loaded.waited_s = loader_.seconds_waiting() - before;
+    return loaded;
   }
 
-  [[nodiscard]] std::string loss_path_name() const {
-    const bool global = recipe_.correlation == Correlation::kGlobal;
-    const std::int64_t ranks = group_.size();
-    const std::int64_t rows = (recipe_.batch_size + ranks - 1) / ranks;
-    const LossShape shape{
-        .samples = global ? recipe_.batch_size : rows,
-        .features = model_->embedding_dim(),
-        .ranks = global ? ranks : 1,
-        .rows_per_rank = rows};
-    return plan_loss_path(shape, recipe_.loss.path).path ==
-                   LossPath::kSampleSpace
-               ? "sample space"
-               : "feature space";
+  [[noreturn]] void fail_saved(const std::string& failure) {
+    save_unless_saved();
+    const std::string so_far =
+        progress_.step > 0
+            ? "; saved after step " + std::to_string(progress_.step)
+            : "";
+    fail(
+        failure,
+        so_far,
+        "; repair or replace it, keeping its name, and run the same command "
+        "again");
   }
 
-  StepMetrics one_step() {
-    const auto start = std::chrono::steady_clock::now();
-    const double waited_before = loader_.seconds_waiting();
-    const data::TwoViewBatch batch = loader_.next();
-    const double waited = loader_.seconds_waiting() - waited_before;
+  TrainingStepResult compute(
+      const data::TwoViewBatch& batch,
+      const optim::LearningRates& rates) {
+    try {
+      return training_step_->run(batch.view_a, batch.view_b, rates);
+    } catch (const DivergedError& error) {
+      fail(
+          "step ",
+          progress_.step + 1,
+          ": ",
+          error.what(),
+          "; lower learning_rate_weights (",
+          recipe_.learning_rate_weights,
+          ") and learning_rate_biases (",
+          recipe_.learning_rate_biases,
+          ") or raise warmup_epochs (",
+          recipe_.warmup_epochs,
+          saved_step_ > 0 ? "), with another --out" : ")");
+    }
+  }
+
+  StepMetrics one_step(const LoadedBatch& loaded) {
+    const data::TwoViewBatch& batch = *loaded.batch;
     const optim::LearningRates rates =
         learning_rates(recipe_, progress_.step, steps_per_epoch_);
-    const TrainingStepResult result =
-        training_step_->run(batch.view_a, batch.view_b, rates);
+    const TrainingStepResult result = compute(batch, rates);
     ++progress_.step;
-    const double elapsed = seconds_since(start);
+    const double elapsed = seconds_since(loaded.start);
     return {
         .step = progress_.step,
         .epoch = batch.epoch,
@@ -218,18 +241,8 @@ class Run {
         .gradient_norm = result.gradient_norm,
         .constant_features = result.constant_features,
         .images_per_s = static_cast<double>(batch.global_size) / elapsed,
-        .wait_share = waited / elapsed,
+        .wait_share = loaded.waited_s / elapsed,
         .time_s = time_s()};
-  }
-
-  // A signal reaches ranks at different times; all must leave at one step.
-  [[nodiscard]] bool any_rank(bool own) const {
-    if (group_.size() == 1) {
-      return own;
-    }
-    torch::Tensor count = torch::full({1}, own ? 1 : 0, torch::kInt64);
-    group_.all_reduce_sum_(count);
-    return count.item<std::int64_t>() > 0;
   }
 
   [[nodiscard]] bool checkpoint_due() const {
@@ -239,14 +252,15 @@ class Run {
     return progress_.step % every == 0;
   }
 
-  void save() {
-    if (files_) {
+  void save_unless_saved() {
+    if (files_ && progress_.step != saved_step_) {
       call(
           events_.on_checkpoint,
           files_->save(
               {.tensors = training_tensors(),
                .progress = {.step = progress_.step, .time_s = time_s()}}));
     }
+    saved_step_ = progress_.step;
   }
 
   // Including the processes before this one.
@@ -266,6 +280,7 @@ class Run {
   std::unique_ptr<RunFiles> files_;  // rank 0's
   std::unique_ptr<TrainingStep> training_step_;
   RunProgress progress_;
+  std::int64_t saved_step_ = 0;
   std::chrono::steady_clock::time_point start_ =
       std::chrono::steady_clock::now();
 };

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -40,6 +42,13 @@ rows_of(const torch::Tensor& all, std::int64_t piece, std::int64_t pieces) {
   return all.narrow(0, rows.begin, rows.size());
 }
 
+// The sign of a NaN means nothing.
+std::string number_text(double x) {
+  std::ostringstream text;
+  text << (std::isnan(x) ? std::abs(x) : x);
+  return text.str();
+}
+
 }  // namespace
 
 TrainingStep::TrainingStep(
@@ -68,6 +77,14 @@ TrainingStepResult TrainingStep::run(
   TrainingStepResult result = pieces == 1 ? differentiate(view_a, view_b)
                                           : replay(view_a, view_b, pieces);
   result.gradient_norm = gradient_norm();
+  if (!std::isfinite(result.gradient_norm)) {
+    fail<DivergedError>(
+        "the gradient's norm is ",
+        number_text(result.gradient_norm),
+        " (of the loss ",
+        result.loss,
+        ")");
+  }
   optimizer_.step(rates);
   return result;
 }
@@ -170,7 +187,14 @@ TrainingStepResult TrainingStep::read(const BarlowTwinsLoss& loss) const {
   terms = terms.cpu();
   const double* values = terms.data_ptr<double>();
   if (!std::isfinite(values[0])) {
-    fail("the loss is ", values[0], ": lower the learning rates");
+    fail<DivergedError>(
+        "the loss is ",
+        number_text(values[0]),
+        " (invariance ",
+        number_text(values[1]),
+        ", redundancy ",
+        number_text(values[2]),
+        ")");
   }
   return {
       .loss = values[0],

@@ -40,6 +40,21 @@ expect 2 'neither backbone.safetensors' "$BARLOW" linear "$WORK/data" "$WORK/dat
 printf 'not weights' > "$WORK/text.safetensors"
 expect 1 'text.safetensors' "$BARLOW" linear "$WORK/text.safetensors" "$WORK/data"
 
+# Flags: what was found, what was expected.
+expect 2 'expected a name' "$BARLOW" pretrain "$WORK/data" --out ""
+expect 2 'ends with .png' "$BARLOW" views "$WORK/data" -o "$WORK/x.jpg"
+expect 2 'a number from 0 to 4096' "$BARLOW" knn "$WORK/data" --weights raw --threads 99999999
+expect 2 'found "nan"' "$BARLOW" knn "$WORK/data" --weights raw --temperature nan
+expect 2 'found "-1"' "$BARLOW" linear "$WORK/data" --weights raw --seed -1
+expect 2 'at most 2^28 pixels' "$BARLOW" views "$WORK/data" -o "$WORK/x.png" --view-a.size 16384
+expect 2 'did you mean cifar10?' "$BARLOW" views "$WORK/data" -o "$WORK/x.png" --recipe cifar
+expect 2 'the folder' "$BARLOW" views "$WORK/data" -o "$WORK/x.png" --recipe "$WORK/data"
+[[ ! -e $WORK/x.png && ! -e $WORK/x.jpg ]] || fail "a refused command has written"
+if [[ -w /dev/full ]]; then
+  "$BARLOW" --help > /dev/full 2> "$WORK/error" && fail "a full disk is not noticed"
+  grep -q 'stdout: cannot be written' "$WORK/error" || fail "$(cat "$WORK/error")"
+fi
+
 # One line: no backtrace, no second line.
 "$BARLOW" linear "$WORK/text.safetensors" "$WORK/data" 2> "$WORK/error" || true
 [[ $(wc -l < "$WORK/error") == 1 ]] || fail "more than one line: $(cat "$WORK/error")"

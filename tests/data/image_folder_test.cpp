@@ -8,6 +8,7 @@
 
 #include "barlow/data/encode.h"
 #include "data/dataset_support.h"
+#include "data/synthetic_dataset.h"
 #include "support/tensors.h"
 
 namespace barlow::data {
@@ -212,8 +213,46 @@ TEST_F(ImageFolders, LoadsPixelsAndNamesTheFileThatItCannot) {
   }
 }
 
+TEST_F(ImageFolders, PartsOfDifferentClassesAreNoPair) {
+  add_all({"train/cat/1.png", "train/dog/2.png", "val/cat/3.png"});
+  const auto refusal = [&] {
+    const auto train = open_dataset(path(), Split::kTrain);
+    const auto test = open_dataset(path(), Split::kTest);
+    return test::error_of([&] { require_same_classes(*train, *test, "DATA"); })
+        .value_or("not refused");
+  };
+  EXPECT_EQ(
+      refusal(),
+      "DATA: found no labels in the test part, expected two or more class "
+      "folders, or a labelled set");
+  add("val/emu/4.png");
+  EXPECT_EQ(
+      refusal(),
+      "DATA: the training part has 2 classes, the test part 2, with emu that "
+      "is not in training; expected the same in both");
+  add_all({"train/emu/5.png", "train/fox/6.png", "val/dog/7.png"});
+  EXPECT_EQ(
+      refusal(),
+      "DATA: the training part has 4 classes, the test part 3, which lacks "
+      "fox; expected the same in both");
+  add("val/fox/8.png");
+  EXPECT_EQ(refusal(), "not refused");
+}
+
+TEST(RequireSameClasses, NamesATestImageOfAClassWithoutTrainingImages) {
+  const test::SyntheticDataset train({.size = 2});
+  const test::SyntheticDataset test({.size = 3});
+  EXPECT_EQ(
+      test::error_of([&] { require_same_classes(train, test, "DATA"); }),
+      "synthetic image 2: found class two, of which the training part has no "
+      "image");
+}
+
 TEST_F(ImageFolders, SaysWhatWasFoundInstead) {
-  expect_refused(path(), Split::kTrain, {"an empty folder", "expected IDX"});
+  expect_refused(
+      path(),
+      Split::kTrain,
+      {"found an empty folder, expected IDX"});
   expect_refused(path() / "missing", Split::kTrain, {"found nothing"});
   write_bytes(path() / "deep/movie.mp4", {1});
   write_bytes(path() / "picture.gif", {1});

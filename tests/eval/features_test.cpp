@@ -218,5 +218,31 @@ TEST(CheckFeatures, RefusesOtherShapesAndTypes) {
   expect_refused({torch::zeros({5, 3}), labels.to(torch::kInt32)});
 }
 
+TEST(CheckClasses, NamesWhatAClassifierCannotUse) {
+  const auto labelled = [](const torch::Tensor& labels) {
+    return Features{torch::ones({labels.size(0), 1}), labels};
+  };
+  const Features two = labelled(torch::tensor({0, 2, 0}, torch::kInt64));
+  const Features one = labelled(torch::tensor({1, 1}, torch::kInt64));
+  const Features beyond = labelled(torch::tensor({0, 3, 4}, torch::kInt64));
+  EXPECT_EQ(check_classes("k-NN", two, one), 3);
+  const auto refusal = [](const Features& train, const Features& test) {
+    try {
+      check_classes("k-NN", train, test);
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string("not refused");
+  };
+  EXPECT_EQ(
+      refusal(one, one),
+      "k-NN: all training images have the label 1, expected at least two "
+      "classes");
+  EXPECT_EQ(
+      refusal(two, beyond),
+      "k-NN: test image 1 has the label 3, expected at most 2, the largest of "
+      "the training images");
+}
+
 }  // namespace
 }  // namespace barlow::eval

@@ -191,6 +191,8 @@ TEST(WeightedKnn, RefusesWrongArguments) {
       torch::full({1, 2}, NAN),
       torch::zeros({1}, torch::kInt64)};
   EXPECT_THROW((void)weighted_knn(bank, broken, {.k = 1}), Error);
+  const Features single{bank.features, torch::zeros({2}, torch::kInt64)};
+  EXPECT_THROW((void)weighted_knn(single, bank, {.k = 1}), UsageError);
 }
 
 }  // namespace

@@ -92,4 +92,14 @@ class Dataset {
     const std::filesystem::path& path,
     Split split);
 
+/// Refuses parts that a classifier cannot be trained and measured on: one
+/// without labels, other class names in the test part than in the training
+/// part, or a test image of a class with no training image. Throws UsageError
+/// that starts with `name` or the image's own, and names the class.
+/// Cost: reads all labels.
+void require_same_classes(
+    const Dataset& train,
+    const Dataset& test,
+    const std::string& name);
+
 }  // namespace barlow::data

@@ -61,4 +61,11 @@ using BatchSource = std::function<std::optional<data::LabelledBatch>()>;
 /// shapes, types or devices are not those of `Features`, or N or F is 0.
 void check_features(const char* what, const Features& features);
 
+/// What a classifier needs of checked features: throws UsageError, starting
+/// with `what`, if all training images have one label, or a test image has a
+/// label above all of theirs, naming the first such row.
+/// Returns the number of classes, the largest training label + 1.
+std::int64_t
+check_classes(const char* what, const Features& train, const Features& test);
+
 }  // namespace barlow::eval

@@ -47,7 +47,8 @@ struct KnnResult {
 /// Cost. 2 Q N F FLOP and Q N comparisons: 60000 x 10000 x 784 is 0.94 TFLOP.
 ///
 /// Errors. UsageError if k is not in [1, N]; c10::ValueError if T or the memory
-/// bound is out of range or F differs; and as `check_features`.
+/// bound is out of range or F differs; and as `check_features` and
+/// `check_classes`.
 [[nodiscard]] KnnResult weighted_knn(
     const Features& bank,
     const Features& queries,

@@ -84,9 +84,8 @@ struct LinearProbeResult {
 ///
 /// Deterministic on one machine for one number of threads.
 ///
-/// Errors. UsageError if the training labels have fewer than two classes;
-/// c10::ValueError if an option is out of range or F differs; and as
-/// `check_features`.
+/// Errors. c10::ValueError if an option is out of range or F differs; and as
+/// `check_features` and `check_classes`.
 [[nodiscard]] LinearProbeResult linear_probe(
     const Features& train,
     const Features& test,

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <string>
 
 namespace barlow::train {
 
@@ -31,11 +33,16 @@ struct StepMetrics {
 ///
 /// Opened at `resume_step`, it first drops the lines of later steps, which a
 /// killed process wrote after its last checkpoint, and a line cut short; the
-/// rewriting is atomic.
+/// rewriting is atomic. The log is never why a run cannot go on: a file with
+/// other lines, or that cannot be read, is kept under another name, what can be
+/// used of it is taken over, and `on_warning` hears of it, as of a missing one.
 class MetricsLog {
  public:
   /// Throws Error, naming the path and the reason.
-  MetricsLog(std::filesystem::path path, std::int64_t resume_step);
+  MetricsLog(
+      std::filesystem::path path,
+      std::int64_t resume_step,
+      const std::function<void(const std::string&)>& on_warning = {});
 
   void append(const StepMetrics& metrics);
 

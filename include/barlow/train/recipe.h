@@ -125,7 +125,8 @@ void set_recipe_key(
 /// same recipe.
 [[nodiscard]] std::string recipe_to_toml(const Recipe& recipe);
 
-/// Refuses combinations that cannot work, naming the keys. Throws UsageError.
+/// Refuses values outside of their fields' ranges and combinations that cannot
+/// work, naming the keys. Throws UsageError.
 void check_recipe(const Recipe& recipe);
 
 /// The keys with OnResume::kMustMatch in which two recipes differ, each as

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include "barlow/train/recipe.h"
 
@@ -37,8 +38,10 @@ struct RunPaths {
 /// the system when the process is killed.
 class RunLock {
  public:
-  /// Creates the folder where it is missing. Throws Error if another process
-  /// holds it, or it cannot be written.
+  /// Creates the folder where it is missing. Throws UsageError, naming a file,
+  /// if it is there but not a run's: only logs (*.log) and hidden files may be
+  /// in it then, beside files with a run's names. Throws Error if another
+  /// process holds it, or it cannot be written.
   explicit RunLock(const RunPaths& paths);
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
@@ -49,5 +52,13 @@ class RunLock {
  private:
   int descriptor_ = -1;
 };
+
+/// The recipe to go on with in the folder `run` where none is given: that of
+/// the newest checkpoint, but what belongs to the machine as recipe.toml has it
+/// now; without checkpoints recipe.toml alone. Nothing if there is neither.
+/// An edited or broken recipe.toml changes nothing else: `train` tells of it.
+/// Throws UsageError as read_recipe_file, where there are no checkpoints.
+[[nodiscard]] std::optional<Recipe> recipe_of_run(
+    const std::filesystem::path& run);
 
 }  // namespace barlow::train

@@ -12,6 +12,7 @@
 
 #include "barlow/data/dataset.h"
 #include "barlow/dist/process_group.h"
+#include "barlow/train/memory_need.h"
 #include "barlow/train/metrics.h"
 #include "barlow/train/recipe.h"
 
@@ -26,6 +27,7 @@ struct RunPlan {
   std::int64_t embedding_size = 0;
   std::int64_t parameters = 0;
   int ranks = 1;
+  MemoryNeed memory;  ///< of this rank
   std::string device;
   std::string loss_path;
 };
@@ -60,6 +62,11 @@ enum class TrainOutcome {
 /// checked. Only rank 0 uses `run`; a checkpoint can be continued by any number
 /// of ranks. Runs on any number of ranks compute the same steps up to rounding
 /// in float32. `stop` on one rank stops all, after the same step.
+///
+/// Damage. A damaged checkpoint, log or recipe.toml is passed over, and
+/// on_warning hears what was done instead. An image that cannot be loaded ends
+/// the run with an Error, on all ranks, after the steps so far were saved; so
+/// does a loss or gradient that is not finite, with what was saved before.
 ///
 /// Throws Error and UsageError, having told the other ranks why; the folder
 /// then holds what it held at the last checkpoint.

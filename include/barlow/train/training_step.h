@@ -9,6 +9,7 @@
 
 #include <torch/types.h>
 
+#include "barlow/core/error.h"
 #include "barlow/dist/gradient_averager.h"
 #include "barlow/dist/process_group.h"
 #include "barlow/loss/barlow_twins_loss.h"
@@ -31,6 +32,12 @@ struct TrainingStepOptions {
   dist::GradientAveragerOptions exchange{};
 };
 
+/// A loss or gradient of infinity or NaN. The text names it and its terms.
+class DivergedError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// What a step computed, on the host, equal on all ranks. `loss` is not scaled
 /// by loss_scale.
 struct TrainingStepResult {
@@ -51,13 +58,12 @@ struct TrainingStepResult {
 ///
 /// Replay (micro_batch > 0). The exact large batch on a small device: all
 /// pieces forward without a graph, keeping their embeddings; the loss of the
-/// whole batch and its gradient by the embeddings; each piece forward once more,
-/// with a graph, and backward from its rows of that gradient. The memory of
-/// activations is that of one piece of one view, for one forward pass more.
+/// whole batch and its gradient by the embeddings; each piece forward once
+/// more, with a graph, and backward from its rows of that gradient. The memory
+/// of activations is that of one piece of one view, for one forward pass more.
 /// Loss and gradient are those of the large batch, but that batch norm in the
 /// network uses the pieces' statistics (over all ranks); running statistics
-/// move once a view, by the pieces' mean.
-/// Thread-compatible.
+/// move once a view, by the pieces' mean. Thread-compatible.
 class TrainingStep {
  public:
   /// `optimizer` must outlive this. Tells the model's batch norms of `group`.
@@ -72,7 +78,8 @@ class TrainingStep {
   ///     view_a, view_b   [n, C, S, S]   float32, on any device; this rank's
   ///                                     rows, n >= 0
   ///
-  /// Throws Error if the loss is not finite, before anything is updated.
+  /// Throws DivergedError if the loss or the gradient's norm is not finite,
+  /// before any parameter is updated.
   [[nodiscard]] TrainingStepResult run(
       const torch::Tensor& view_a,
       const torch::Tensor& view_b,
