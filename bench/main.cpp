@@ -8,8 +8,8 @@
 #include <map>
 #include <string>
 
-#include <ATen/Parallel.h>
-
+#include "barlow/core/heap.h"
+#include "barlow/core/threads.h"
 #include "bench/benchmarks.h"
 
 namespace {
@@ -18,7 +18,12 @@ using barlow::bench::Options;
 
 const std::map<std::string, void (*)(const Options&)>& benchmarks() {
   static const std::map<std::string, void (*)(const Options&)> all{
+      {"loss", barlow::bench::run_loss},
+      {"optim", barlow::bench::run_optim},
+      {"memory", barlow::bench::run_memory},
       {"overlap", barlow::bench::run_overlap},
+      {"scaling", barlow::bench::run_scaling},
+      {"serve-steps", barlow::bench::serve_steps},
   };
   return all;
 }
@@ -29,7 +34,9 @@ int usage() {
       "usage: barlow_bench NAME [--threads T] [--json] "
       "[--quick], NAME one of:");
   for (const auto& [name, function] : benchmarks()) {
-    std::fprintf(stderr, " %s", name.c_str());
+    // bench/step.py, which bench/run starts, serves itself with that one.
+    const bool served = name == "serve-steps";
+    std::fprintf(stderr, " %s", served ? "step" : name.c_str());
   }
   std::fprintf(stderr, "\n");
   return 2;
@@ -58,7 +65,8 @@ int main(int argc, char** argv) {
   if (options.threads < 1) {
     return usage();
   }
-  at::set_num_threads(options.threads);
+  barlow::keep_freed_memory();
+  barlow::set_compute_threads(options.threads);
   try {
     found->second(options);
   } catch (const std::exception& error) {
