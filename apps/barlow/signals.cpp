@@ -22,13 +22,15 @@ const std::atomic<bool>& stop_on_signals() {
   // SA_RESETHAND: the second signal finds the default action.
   action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
   sigemptyset(&action.sa_mask);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    // What a parent has set to be ignored stays so: that is what nohup does.
-    struct sigaction inherited {};
-    sigaction(signal, nullptr, &inherited);
-    if (inherited.sa_handler != SIG_IGN) {
-      sigaction(signal, &action, nullptr);
-    }
+  // SIGINT is taken even where it comes ignored, as in the background jobs of
+  // a shell script: who sends it to this process wants it to stop.
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  // An ignored SIGHUP stays ignored: that is what nohup asks for.
+  struct sigaction inherited {};
+  sigaction(SIGHUP, nullptr, &inherited);
+  if (inherited.sa_handler != SIG_IGN) {
+    sigaction(SIGHUP, &action, nullptr);
   }
   return stop_requested;
 }

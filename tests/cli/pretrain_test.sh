@@ -8,10 +8,9 @@ pretrain() {
   "$BARLOW" pretrain "$WORK/data" --out "$run" "${TINY[@]}" --epochs 400 "$@"
 }
 
-# SIGTERM and SIGINT finish the step, save, and exit with 75.
-for signal in TERM INT; do
-  # setsid: a background job of a script would ignore SIGINT.
-  setsid "$BARLOW" pretrain "$WORK/data" --out "$run" "${TINY[@]}" \
+# start PREFIX...: a run in the background, under PREFIX, past its first step.
+start() {
+  "$@" "$BARLOW" pretrain "$WORK/data" --out "$run" "${TINY[@]}" \
     --epochs 400 > "$WORK/log" 2>&1 &
   process=$!
   for _ in $(seq 600); do
@@ -19,12 +18,27 @@ for signal in TERM INT; do
     sleep 0.02
   done
   sleep 0.3
-  kill -s "$signal" "$process"
-  code=0
+}
+# stop SIGNAL: the run finishes its step, saves, and exits with 75.
+stop() {
+  kill -s "$1" "$process"
+  local code=0
   wait "$process" || code=$?
-  [[ $code == 75 ]] || fail "exit code $code after SIG$signal: $(tail -n 3 "$WORK/log")"
+  [[ $code == 75 ]] || fail "exit code $code after SIG$1: $(tail -n 3 "$WORK/log")"
   grep -q 'interrupted and saved' "$WORK/log" || fail "no word of the stop"
+}
+
+# A script starts its background jobs with SIGINT ignored: it is taken all the
+# same. An ignored SIGHUP, as under nohup, stays ignored.
+for signal in TERM INT HUP; do
+  start env --default-signal=HUP
+  stop "$signal"
 done
+start env --ignore-signal=HUP
+kill -s HUP "$process"
+sleep 0.3
+kill -0 "$process" || fail "SIGHUP stopped a run that was to ignore it"
+stop TERM
 grep -q '^resuming after step' "$WORK/log" || fail "the second start did not resume"
 last=$(tail -n 1 "$run/metrics.jsonl" | sed 's/{"step":\([0-9]*\),.*/\1/')
 [[ -f $(printf '%s/checkpoints/step-%09d.safetensors' "$run" "$last") ]] ||
